@@ -1,0 +1,1 @@
+"""stenolith: long-term memory for AI agents that people can trust."""

@@ -1,0 +1,1 @@
+"""What a host hands over becomes transcript and records."""

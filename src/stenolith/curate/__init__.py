@@ -1,0 +1,1 @@
+"""What every curated write passes."""

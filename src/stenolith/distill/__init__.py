@@ -1,0 +1,1 @@
+"""Records become atoms, atoms scenes, scenes a persona."""

@@ -1,0 +1,1 @@
+"""Jobs: what runs when, and what happens when it fails."""

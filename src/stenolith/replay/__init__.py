@@ -1,0 +1,1 @@
+"""A stored transcript becomes a payload that a provider accepts."""

@@ -1,0 +1,1 @@
+"""One module per provider API: canonical messages in, payload out."""

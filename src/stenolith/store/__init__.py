@@ -1,0 +1,1 @@
+"""All reading and writing of disk and database."""

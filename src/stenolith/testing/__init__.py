@@ -1,0 +1,1 @@
+"""Contract suites and doubles, shipped for the authors of backends and adapters."""
