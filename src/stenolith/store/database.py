@@ -1,0 +1,67 @@
+"""The port that both databases implement, and the named statements they run.
+
+A store class takes a `Database` and the `Statements` of its dialect; SQL text stands in
+``store/sql`` only.  A statement is written once in ``common.sql``; a dialect file overrides or
+adds what differs (claims, full text).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, Protocol
+
+Row = dict[str, Any]
+Dialect = Literal["sqlite", "postgres"]
+_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+
+
+class Database(Protocol):
+    """What a store needs of a database.
+
+    Obligations:
+    * ``transaction`` opens a write transaction; statements awaited inside it see their own writes
+      and are committed together when the block ends, or not at all when it raises or the process
+      dies.  A transaction inside a transaction joins the outer one.
+    * ``fetch`` outside a transaction sees the last committed state and never waits for a writer.
+    * Parameters are named ``:name`` in every dialect.
+    """
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which dialect file applies."""
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """Open, or join, the write transaction of the current task."""
+
+    async def fetch(self, sql: str, /, **params: Any) -> list[Row]:
+        """Run one statement and return its rows."""
+
+    async def execute_many(self, sql: str, rows: Sequence[Mapping[str, Any]], /) -> None:
+        """Run one statement for each of *rows*."""
+
+    async def script(self, sql: str, /) -> None:
+        """Run several statements that take no parameters."""
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+
+
+@cache
+def statements(dialect: Dialect) -> Mapping[str, str]:
+    """Return the named statements of *dialect*: the common ones, overridden by its own."""
+    folder = resources.files("stenolith.store") / "sql"
+    found: dict[str, str] = {}
+    for name in ("common", dialect):
+        for file in sorted(folder.iterdir(), key=lambda item: item.name):
+            if file.name.startswith(name) and file.name.endswith(".sql"):
+                found.update(_parse((folder / file.name).read_text(encoding="utf-8")))
+    return found
+
+
+def _parse(text: str) -> dict[str, str]:
+    pieces = _NAME.split(text)
+    return {name: body.strip().rstrip(";") for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}

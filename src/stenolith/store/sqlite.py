@@ -1,0 +1,184 @@
+"""SQLite over apsw: one writer behind a lock, readers beside it, write-ahead log, 0600 files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from stenolith.errors import StoreUnavailable
+from stenolith.store.database import Dialect, Row
+
+BUSY_MS = 5000
+"""How long a connection waits for another process's write before it gives up."""
+_PRAGMAS = (
+    "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"
+)
+READERS = 2
+_READING = frozenset({"SELECT", "EXPLAI", "PRAGMA"})
+"""Reader connections beside the writer: recall's arms read side by side on a small machine."""
+
+
+class SqliteDatabase:
+    """A `Database` in one file.  Open it with `open_sqlite`, close it always: connections own threads."""
+
+    def __init__(self, writer: apsw.AsyncConnection, readers: Sequence[apsw.AsyncConnection]) -> None:
+        self._writer = writer
+        self._readers: asyncio.Queue[apsw.AsyncConnection] = asyncio.Queue()
+        self._all = [writer, *readers]
+        for reader in readers:
+            self._readers.put_nowait(reader)
+        self._lock = asyncio.Lock()
+        self._inside: ContextVar[bool] = ContextVar("inside", default=False)
+
+    @property
+    def dialect(self) -> Dialect:
+        """SQLite's statements apply."""
+        return "sqlite"
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Open, or join, the write transaction of the current task."""
+        if self._inside.get():
+            yield
+            return
+        async with self._lock:
+            # IMMEDIATE: a deferred transaction that turns into a write fails at once, whatever the busy timeout.
+            await self._begin()
+            token = self._inside.set(True)
+            try:
+                yield
+            except BaseException:
+                await asyncio.shield(self._run("ROLLBACK"))
+                raise
+            else:
+                await asyncio.shield(self._run("COMMIT"))
+            finally:
+                self._inside.reset(token)
+
+    async def _begin(self) -> None:
+        try:
+            await self._run("BEGIN IMMEDIATE")
+        except apsw.BusyError as error:
+            raise StoreUnavailable(f"another process kept the memory store locked for {BUSY_MS / 1000:g} s") from error
+        except apsw.FullError as error:
+            raise StoreUnavailable("the disk is full; nothing was written") from error
+        except apsw.ReadOnlyError as error:
+            raise StoreUnavailable("the memory store is read-only here; nothing was written") from error
+
+    async def _run(self, sql: str) -> None:
+        await _rows(self._writer, sql, {})
+
+    async def fetch(self, sql: str, /, **params: Any) -> list[Row]:
+        """Run one statement and return its rows; writes open a transaction of their own."""
+        if self._inside.get():
+            return await _rows(self._writer, sql, params)
+        if not _reads(sql):
+            async with self.transaction():
+                return await _rows(self._writer, sql, params)
+        reader = await self._readers.get()
+        try:
+            return await _rows(reader, sql, params)
+        finally:
+            self._readers.put_nowait(reader)
+
+    async def execute_many(self, sql: str, rows: Sequence[Mapping[str, Any]], /) -> None:
+        """Run one statement for each of *rows*, in one transaction."""
+        if rows:
+            async with self.transaction():
+                await self._writer.async_run(_write_many, self._writer, sql, rows)
+
+    async def script(self, sql: str, /) -> None:
+        """Run several statements that take no parameters."""
+        async with self.transaction():
+            await self._writer.async_run(_write_script, self._writer, sql)
+
+    async def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file, so that the file alone is a whole copy."""
+        async with self._lock:
+            await self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def close(self) -> None:
+        """Close every connection; running statements are interrupted."""
+        for connection in self._all:
+            await connection.aclose()
+
+
+async def open_sqlite(path: Path) -> SqliteDatabase:
+    """Open the store in *path*, making its folder (0700) and file (0600) when they are missing.
+
+    Raises `StoreUnavailable` with the reason when the folder or the file cannot be used.
+    """
+    _prepare(path)
+    opened: list[apsw.AsyncConnection] = []
+    try:
+        for _ in range(1 + READERS):
+            connection = await _connect(path)
+            opened.append(connection)
+    except apsw.Error as error:
+        for connection in opened:
+            await connection.aclose()
+        raise StoreUnavailable(f"{path} cannot be opened as a memory store: {error}") from error
+    return SqliteDatabase(opened[0], opened[1:])
+
+
+def _prepare(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        if stat.S_IMODE(path.stat().st_mode) & 0o077 and os.access(path, os.W_OK):
+            path.chmod(0o600)
+    except OSError as error:
+        raise StoreUnavailable(f"{path.parent} cannot hold a memory home: {error.strerror or error}") from error
+
+
+async def _connect(path: Path) -> apsw.AsyncConnection:
+    connection = await apsw.Connection.as_async(str(path))
+    try:
+        await connection.async_run(_set_up, connection)
+    except BaseException:
+        await connection.aclose()
+        raise
+    return connection
+
+
+def _set_up(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(BUSY_MS)
+    connection.pragma("journal_mode", "wal")
+    connection.execute(_PRAGMAS)
+
+
+def _reads(sql: str) -> bool:
+    return sql.lstrip()[:6].upper() in _READING
+
+
+def _write_many(connection: apsw.Connection, sql: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    connection.executemany(sql, rows)
+
+
+def _write_script(connection: apsw.Connection, sql: str) -> None:
+    connection.execute(sql)
+
+
+def _fetch(connection: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[Row]:
+    cursor = connection.execute(sql, params)
+    names: tuple[str, ...] = ()
+    rows: list[Row] = []
+    for values in cursor:
+        names = names or tuple(column[0] for column in cursor.get_description())
+        rows.append(dict(zip(names, values, strict=True)))
+    return rows
+
+
+async def _rows(connection: apsw.AsyncConnection, sql: str, params: Mapping[str, Any]) -> list[Row]:
+    """Run a statement in the connection's own thread: one hop for the whole result, not one a row."""
+    found: list[Row] = await connection.async_run(_fetch, connection, sql, params)
+    return found
