@@ -292,6 +292,15 @@ def message_from_dict(value: Mapping[str, Any]) -> Message:
     )
 
 
+def compact_json(value: Any) -> str:
+    """Return JSON without blanks, keys in their own order: what a store writes.
+
+    Lone surrogates are escaped, so any Python text can be stored and read back.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if _encodes(text) else json.dumps(value, separators=(",", ":"))
+
+
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys and no blanks: the bytes that digests are taken of.
 

