@@ -87,6 +87,7 @@ CREATE UNIQUE INDEX l0_position ON l0_conversations (session_ref, seq);
 CREATE INDEX l0_time ON l0_conversations (owner_id, timestamp);
 CREATE INDEX l0_session ON l0_conversations (owner_id, session_key, timestamp);
 CREATE INDEX l0_unjournaled ON l0_conversations (journal_day) WHERE journaled = 0;
+CREATE INDEX l0_day ON l0_conversations (journal_day, record_id);
 
 -- L1: atoms; a row is one version, root_id joins the versions of one fact.
 CREATE TABLE atoms (
@@ -116,6 +117,7 @@ CREATE TABLE atoms (
   occurred_end INTEGER,
   expires_at INTEGER,
   needs_review TEXT NOT NULL DEFAULT '',
+  task_only INTEGER NOT NULL DEFAULT 0,
   scene_id TEXT,
   origin TEXT NOT NULL DEFAULT 'rules',
   provenance TEXT NOT NULL DEFAULT '{}',
@@ -126,6 +128,7 @@ CREATE INDEX atoms_kind ON atoms (owner_id, kind, status);
 CREATE INDEX atoms_attribute ON atoms (owner_id, subject, attribute) WHERE attribute <> '';
 CREATE INDEX atoms_normal ON atoms (owner_id, normal_form);
 CREATE INDEX atoms_root ON atoms (root_id, version);
+CREATE INDEX atoms_successor ON atoms (superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX atoms_scene ON atoms (scene_id) WHERE scene_id IS NOT NULL;
 CREATE INDEX atoms_expiry ON atoms (expires_at) WHERE expires_at IS NOT NULL AND status = 'active';
 CREATE UNIQUE INDEX atoms_caller_key ON atoms (owner_id, caller_key) WHERE caller_key IS NOT NULL AND status = 'active';
@@ -207,16 +210,24 @@ CREATE TABLE jobs (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX jobs_debounce ON jobs (kind, key) WHERE state = 'pending';
+CREATE UNIQUE INDEX jobs_debounce ON jobs (kind, owner_id, key) WHERE state = 'pending';
+CREATE INDEX jobs_running ON jobs (kind, owner_id, key) WHERE state = 'running';
 CREATE INDEX jobs_due ON jobs (state, run_after);
 
 CREATE TABLE cursors (
   stage TEXT NOT NULL,
+  owner_id INTEGER NOT NULL,
   key TEXT NOT NULL,
   position INTEGER NOT NULL,
   state TEXT NOT NULL DEFAULT '{}',
   updated_at INTEGER NOT NULL,
-  PRIMARY KEY (stage, key)
+  PRIMARY KEY (stage, owner_id, key)
+) STRICT, WITHOUT ROWID;
+
+-- Facts about the home itself, such as the key of the tombstones.
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What was deleted, without its content: a keyed hash that a re-import is compared with.
