@@ -76,6 +76,7 @@ class Atom:
 
     *valid_from* and *valid_until* bound the time in which it held (epoch ms, until None = still);
     *recorded_at* is when we learned it.  *root_id* is shared by all versions of one fact.
+    *needs_review* names an atom that says otherwise and that a person should compare with.
     """
 
     id: str
@@ -103,3 +104,6 @@ class Atom:
     origin: str
     provenance: Mapping[str, Any]
     sources: tuple[Source, ...] = ()
+    needs_review: str = ""
+    scene_id: str | None = None
+    task_only: bool = False

@@ -1,0 +1,54 @@
+"""What a command prints: one JSON document, or words for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+out = Console(highlight=False, soft_wrap=True)
+"""Standard output, for people."""
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+"""Standard error: messages and progress."""
+
+
+def emit(as_json: bool, document: Mapping[str, Any], tell: Callable[[], None]) -> None:
+    """Print *document* as JSON, or let *tell* speak to a person."""
+    if as_json:
+        print_json(document)
+    else:
+        tell()
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document in UTF-8 whatever the terminal's encoding is."""
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = json.dumps(document, indent=2).encode()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a line for people on standard output; square brackets in *text* are just brackets."""
+    out.print(Text(text, style=style))
+
+
+def note(text: str, style: str = "dim") -> None:
+    """Print a remark on standard error."""
+    err.print(Text(text, style=style))
+
+
+def moment(epoch_ms: int | None, zone: tzinfo) -> str:
+    """Return a time as people read it, or a dash."""
+    if epoch_ms is None:
+        return "-"
+    return datetime.fromtimestamp(epoch_ms / 1000, zone).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,166 @@
+"""Commands that read memory: show, list, scene, persona, search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from stenolith.cli.memory import KindName
+from stenolith.cli.options import COMMON, Common
+from stenolith.cli.output import emit, moment, note, say
+
+Layer = Literal["memories", "conversations", "scenes"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """What a search is narrowed to."""
+
+    kind: KindName | None = None
+    "Only memories of this kind."
+    since: str | None = None
+    "Only what was said or happened at or after this date."
+    until: str | None = None
+    "Only what was said or happened before the end of this date."
+    scene: str | None = None
+    "Only memories of this scene."
+    include_history: Annotated[bool, Parameter(negative="")] = False
+    "Also superseded and expired memories, after the current ones."
+    as_of: str | None = None
+    "What held then."
+
+
+ANYTHING = Narrowing()
+
+
+async def search(
+    layer: Layer,
+    query: str,
+    /,
+    *,
+    limit: int = 10,
+    narrowing: Narrowing = Narrowing(),
+    common: Common = COMMON,
+) -> int:
+    """Search one layer: memories (atoms), conversations (what was said) or scenes.
+
+    Example: stenolith search conversations 鉴权 --since 2026-08-01 --limit 20
+
+    Parameters
+    ----------
+    layer
+        Which layer.
+    query
+        Words to look for.
+    limit
+        At most this many.
+    """
+    async with common.memory(create=False) as memory:
+        filters = memory.filters(**{name: getattr(narrowing, name) for name in narrowing.__slots__})
+        found = await memory.search(layer, query, scope=common.scope(), limit=limit, filters=filters)
+        zone = memory.settings.zone
+    emit(common.json, found, lambda: _tell_items(found["items"], zone))
+    for reason in found["degraded"]:
+        note(f"not everything could be searched: {reason}", "yellow")
+    return 0
+
+
+async def show(identifier: str, /, *, common: Common = COMMON) -> int:
+    """Walk down from any id to the words that were said, when, and by whom.
+
+    Example: stenolith show atm_01k...
+
+    Parameters
+    ----------
+    identifier
+        Id of a persona line, scene, atom, record or message, or a scene's name.
+    """
+    async with common.memory(create=False) as memory:
+        found = await memory.show(identifier, scope=common.scope())
+        zone = memory.settings.zone
+    emit(common.json, found, lambda: _tell_tree(found, zone, 0))
+    return 0
+
+
+def _tell_tree(node: dict[str, Any], zone: Any, depth: int) -> None:
+    pad = "  " * depth
+    if node["layer"] == "record":
+        say(f"{pad}{moment(node['timestamp'], zone)}  {node['speaker'] or node['role']}: {node['text']}")
+        return
+    say(f"{pad}{node['layer']} {node['id']}  {node.get('kind') or node.get('status', '')}")
+    say(f"{pad}  {node['text']}")
+    for child in node["children"]:
+        _tell_tree(child, zone, depth + 1)
+
+
+async def list_(
+    layer: Literal["atoms", "scenes", "sessions", "records"],
+    /,
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
+    status: str | None = None,
+    common: Common = COMMON,
+) -> int:
+    """List atoms, scenes, sessions or records, a page at a time.
+
+    Example: stenolith list atoms --status superseded --limit 20
+
+    Parameters
+    ----------
+    layer
+        What to list.
+    limit
+        Page size.
+    cursor
+        The `next` of the page before.
+    status
+        Only this status (atoms: active, superseded, expired, withdrawn).
+    """
+    async with common.memory(create=False) as memory:
+        page = await memory.list(layer, scope=common.scope(), limit=limit, cursor=cursor, status=status)
+        zone = memory.settings.zone
+    emit(common.json, page, lambda: _tell_items(page["items"], zone))
+    if page["next"] and not common.json:
+        note(f"more: --cursor {page['next']}")
+    return 0
+
+
+def _tell_items(items: list[dict[str, Any]], zone: Any) -> None:
+    for item in items:
+        when = moment(item.get("occurred") or item.get("timestamp") or item.get("updated_at"), zone)
+        what = item.get("kind") or item.get("role") or item.get("status") or ""
+        say(f"{when}  {what:<11} {item.get('text') or item.get('title') or item.get('session_key')}")
+        say(f"                  {item['id']}", "dim")
+    if not items:
+        say("Nothing found.", "dim")
+
+
+async def scene(name: str, /, *, common: Common = COMMON) -> int:
+    """Print a scene: the dossier of one project or topic, every line citing its atoms.
+
+    Example: stenolith scene "鉴权模块"
+
+    Parameters
+    ----------
+    name
+        Name, title or id of the scene; `stenolith list scenes` shows them.
+    """
+    async with common.memory(create=False) as memory:
+        found = await memory.scene(name, scope=common.scope())
+    emit(common.json, found, lambda: say(found["markdown"]))
+    return 0
+
+
+async def persona(*, common: Common = COMMON) -> int:
+    """Print the persona: what is stable across days and scenes, and what still lacks evidence.
+
+    Example: stenolith persona --user ana
+    """
+    async with common.memory(create=False) as memory:
+        found = await memory.persona(scope=common.scope())
+    emit(common.json, found, lambda: say(found["markdown"]))
+    return 0

@@ -1,0 +1,172 @@
+"""Commands for transcripts: replay to a provider, lint a payload, repair a session file, display."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from stenolith.cli.memory import DialectName, InputFile
+from stenolith.cli.options import COMMON, Common, read_input
+from stenolith.cli.output import emit, note, print_json, say
+from stenolith.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from stenolith.model.message import Message
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """Where the transcript is going."""
+
+    provider: str = ""
+    "Provider, such as anthropic, openai, google, amazon-bedrock, mistral, openrouter."
+    api: str | None = None
+    """Wire: openai-chat, openai-responses, anthropic-messages, google-generative-ai, bedrock-converse or
+    mistral-conversations."""
+    model: str = ""
+    "Model id."
+    thinking: Annotated[bool, Parameter(negative="")] = False
+    "The request has thinking switched on."
+    tools: Path | None = None
+    "JSON file with the tools on offer."
+    limits: list[str] | None = None
+    "KEY=VALUE: image_max_dimension, image_max_bytes, image_max_count, request_max_bytes."
+    dialect: DialectName | None = None
+    "Force the dialect of the messages instead of detecting it."
+    messages: Annotated[bool, Parameter(negative="")] = False
+    "Print the sanitised canonical messages instead of the payload."
+    explain: Annotated[bool, Parameter(negative="")] = False
+    "Print the policy row that matched, with every flag."
+
+
+WIRE = Wire()
+
+
+async def replay(file: InputFile = None, /, *, wire: Wire = WIRE, common: Common = COMMON) -> int:
+    """Print a transcript as a payload that the provider accepts; neither file nor store is changed.
+
+    Example: stenolith replay session.jsonl --provider anthropic --model claude-opus-4-6
+
+    Parameters
+    ----------
+    file
+        Messages; `-` is standard input. Without a file, --session KEY takes the stored session.
+    """
+    from stenolith.engine import replaying
+
+    if not wire.provider:
+        raise InvalidInput("replay needs --provider NAME (and usually --model ID)")
+    target = replaying.target(wire)
+    if wire.explain:
+        print_json(replaying.explain(target))
+        return 0
+    messages = await _messages(file, wire.dialect, common)
+    result = replaying.sanitised(messages, target) if wire.messages else replaying.replayed(messages, target)
+    print_json(result)
+    return 1 if result.get("violations") else 0
+
+
+async def _messages(file: Path | None, dialect: str | None, common: Common) -> tuple[Message, ...]:
+    from stenolith.interop import read_messages
+
+    if file is None and common.session:
+        async with common.memory(create=False) as memory:
+            return await memory.transcript(scope=common.scope())
+    reading = read_messages(read_input(file), dialect=dialect)
+    for problem in reading.problems:
+        note(f"{file or 'standard input'}: {problem}", "yellow")
+    return reading.messages
+
+
+async def lint(
+    file: InputFile = None, /, *, api: str, provider: str = "", model: str = "", common: Common = COMMON
+) -> int:
+    """Check a request body against everything the provider is known to reject.
+
+    Example: stenolith lint payload.json --api anthropic-messages
+
+    Parameters
+    ----------
+    file
+        The payload as JSON; `-` is standard input.
+    api
+        The wire it is meant for.
+    provider
+        Provider, for its own extra rules.
+    model
+        Model id, for its own extra rules.
+    """
+    from stenolith.engine import replaying
+
+    found = replaying.linted(_json(file), api, provider=provider, model=model)
+    emit(common.json, {"violations": found}, lambda: _tell_violations(found))
+    return 1 if found else 0
+
+
+def _json(file: Path | None) -> dict[str, Any]:
+    try:
+        value = json.loads(read_input(file))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{file or 'standard input'} is not JSON: {error}") from error
+    payload = value.get("payload", value) if isinstance(value, dict) else {"messages": value}
+    if not isinstance(payload, dict):
+        raise InvalidInput(f"{file or 'standard input'}: a payload is a JSON object or an array of messages")
+    return payload
+
+
+def _tell_violations(found: list[dict[str, Any]]) -> None:
+    for item in found:
+        say(f"{item['code']}  {item['path']}: {item['message']}", "red")
+    if not found:
+        say("No violations.", "green")
+
+
+async def repair(
+    file: Path, /, *, dry_run: Annotated[bool, Parameter(negative="")] = False, common: Common = COMMON
+) -> int:
+    """Repair a damaged session file; the original is backed up first, good lines keep their bytes.
+
+    Example: stenolith repair ~/.openclaw/agents/main/sessions/s1.jsonl --dry-run
+
+    Parameters
+    ----------
+    file
+        The session file (JSON lines).
+    dry_run
+        Say what would be done, and do nothing.
+    """
+    from stenolith.interop.session_file import repair as repair_file
+
+    report = repair_file(file, dry_run=dry_run).to_dict()
+    emit(common.json, report, lambda: [say(f"{name}: {value}") for name, value in report.items()] and None)
+    return 1 if str(report.get("reason") or "").startswith(("repair failed", "missing")) else 0
+
+
+async def display(file: InputFile = None, /, *, dialect: DialectName | None = None, common: Common = COMMON) -> int:
+    """Print what a person may see of a transcript.
+
+    Example: stenolith display --session agent:main
+
+    Parameters
+    ----------
+    file
+        Messages; `-` is standard input. Without a file, --session KEY takes the stored session.
+    dialect
+        Force the dialect of the messages instead of detecting it.
+    """
+    from stenolith.engine import replaying
+
+    found = replaying.displayed(await _messages(file, dialect, common))
+    emit(common.json, {"messages": found}, lambda: _tell_messages(found))
+    return 0
+
+
+def _tell_messages(found: list[dict[str, Any]]) -> None:
+    for message in found:
+        words = [part.get("text") or f"[{part['type']}]" for part in message["parts"]]
+        say(f"{message['role']:<9} {' '.join(words)}")

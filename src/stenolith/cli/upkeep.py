@@ -1,0 +1,193 @@
+"""Commands that keep a home in order: work, jobs, doctor, rebuild, stats, backup, restore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from stenolith.cli.options import COMMON, Common, refuse_existing
+from stenolith.cli.output import emit, err, note, say
+
+
+async def work(
+    *,
+    until_idle: Annotated[bool, Parameter(negative="")] = False,
+    kinds: list[str] | None = None,
+    common: Common = COMMON,
+) -> int:
+    """Run the pending jobs of every scope: distil atoms, write scenes and persona, compute vectors.
+
+    Example: stenolith work --until-idle
+
+    Parameters
+    ----------
+    until_idle
+        Go on with the jobs that these jobs make, until nothing is due.
+    kinds
+        Only jobs of these kinds.
+    """
+    async with common.memory() as memory:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+            task = progress.add_task("working")
+            report = await memory.work(
+                kinds=kinds,
+                until_idle=until_idle,
+                on_progress=lambda kind, done: progress.update(task, description=f"{kind}: {done} done"),
+            )
+    emit(common.json, report, lambda: _tell_work(report))
+    return 3 if report["dead"] or report["failed"] else 0
+
+
+def _tell_work(report: dict[str, Any]) -> None:
+    for kind, count in report["done"].items():
+        say(f"{kind}: {count} done")
+    for kind, count in report["failed"].items():
+        say(f"{kind}: {count} failed, will be tried again", "yellow")
+    for kind, count in report["dead"].items():
+        say(f"{kind}: {count} given up; see `stenolith jobs dead`", "red")
+    say(f"{report['pending']} pending", "dim")
+
+
+jobs = App(name="jobs", help="See the queue: what is pending, what failed, what was given up.")
+
+
+@jobs.command(name="list")
+async def list_jobs(*, common: Common = COMMON) -> int:
+    """List the jobs that are pending or running.
+
+    Example: stenolith jobs list
+    """
+    return await _tell_jobs(common, dead=False)
+
+
+@jobs.command
+async def dead(*, common: Common = COMMON) -> int:
+    """List the jobs that were given up, with their last error.
+
+    Example: stenolith jobs dead
+    """
+    return await _tell_jobs(common, dead=True)
+
+
+async def _tell_jobs(common: Common, *, dead: bool) -> int:
+    async with common.memory(create=False) as memory:
+        found = await memory.jobs(dead=dead)
+    emit(common.json, found, lambda: _list_jobs(found["items"]))
+    return 0
+
+
+def _list_jobs(items: list[dict[str, Any]]) -> None:
+    for item in items:
+        say(f"{item['id']}  {item['kind']:<9} {item['state']:<8} attempts {item['attempts']}  {item['error']}")
+    if not items:
+        say("No such jobs.", "dim")
+
+
+@jobs.command
+async def retry(job_id: str, /, *, common: Common = COMMON) -> int:
+    """Put a job that was given up back into the queue.
+
+    Example: stenolith jobs retry job_01k...
+
+    Parameters
+    ----------
+    job_id
+        Its id, as `stenolith jobs dead` prints it.
+    """
+    async with common.memory(create=False) as memory:
+        found = await memory.retry_job(job_id)
+    emit(common.json, found, lambda: say(f"{job_id} is pending again"))
+    return 0
+
+
+async def doctor(*, fix: Annotated[bool, Parameter(negative="")] = False, common: Common = COMMON) -> int:
+    """Examine the home: database, JSONL files, indexes and queue agree, or say what does not.
+
+    Example: stenolith doctor --fix
+
+    Parameters
+    ----------
+    fix
+        Repair what can be repaired without losing anything.
+    """
+    async with common.memory(create=False) as memory:
+        report = await memory.doctor(fix=fix)
+    emit(common.json, report, lambda: _tell_doctor(report))
+    return 0 if report["healthy"] else 1
+
+
+def _tell_doctor(report: dict[str, Any]) -> None:
+    for check in report["checks"]:
+        mark, style = ("ok", "green") if check["ok"] else ("!!", "red")
+        say(f"{mark}  {check['name']}: {check['detail']}", style)
+        for line in check["problems"][:10]:
+            say(f"      {line}")
+    if not report["healthy"]:
+        note("`stenolith doctor --fix` repairs what can be repaired.")
+
+
+async def rebuild(
+    what: Literal["indexes", "journal", "records", "files", "all"] = "all", /, *, common: Common = COMMON
+) -> int:
+    """Make derived data anew: search rows and vectors, JSONL files, records, Markdown files.
+
+    Example: stenolith rebuild indexes
+
+    Parameters
+    ----------
+    what
+        `records` makes the L0 rows from the daily JSONL files; the others go from the database outwards.
+    """
+    async with common.memory(create=False) as memory:
+        report = await memory.rebuild(what)
+    emit(common.json, report, lambda: [say(f"{name}: {count}") for name, count in report.items()] and None)
+    return 3 if report.get("damaged") else 0
+
+
+async def stats(*, common: Common = COMMON) -> int:
+    """Count what the scope holds, and how large the home is.
+
+    Example: stenolith stats --json
+    """
+    async with common.memory(create=False) as memory:
+        report = await memory.stats(scope=common.scope())
+    emit(common.json, report, lambda: [say(f"{name}: {value}") for name, value in report.items()] and None)
+    return 0
+
+
+async def backup(file: Path, /, *, common: Common = COMMON) -> int:
+    """Write the whole home into one file while it is in use.
+
+    Example: stenolith backup memory-2026-11-30.zip
+
+    Parameters
+    ----------
+    file
+        Where to write; an existing file is not overwritten.
+    """
+    refuse_existing(file)
+    async with common.memory(create=False) as memory:
+        report = await memory.backup(file)
+    emit(common.json, report, lambda: say(f"{report['files']} files, {report['bytes']} bytes in {file}"))
+    return 0
+
+
+async def restore(file: Path, /, *, common: Common = COMMON) -> int:
+    """Make a home from a backup; the home must be empty or absent.
+
+    Example: stenolith restore memory-2026-11-30.zip --home /srv/memory
+
+    Parameters
+    ----------
+    file
+        The backup.
+    """
+    from stenolith.engine import restore_home
+
+    report = await restore_home(file, common.settings())
+    emit(common.json, report, lambda: say(f"{report['files']} files restored to {report['home']}"))
+    return 0
