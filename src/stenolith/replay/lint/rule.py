@@ -1,0 +1,95 @@
+"""A lint rule is a row: a code, the provider's public error text, and a check that finds places."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from stenolith.replay.report import Violation
+
+_INDEX = re.compile(r"\[(\d+)\]")
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Finding(NamedTuple):
+    """Where a rule is broken and the facts for its text."""
+
+    path: str
+    facts: Mapping[str, Any] = {}
+
+
+View = TypeVar("View")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Generic[View]):
+    """One row. *text* is a `str.format` template over the finding's facts.
+
+    Two facts are always there: *path* (``messages[3].content[0]``) and *place*, the same as
+    providers write it (``messages.3.content.0``).
+    """
+
+    code: str
+    text: str
+    check: Callable[[View], Iterator[Finding]]
+
+    def violations(self, view: View) -> Iterator[Violation]:
+        """Yield a violation for every place where this rule is broken."""
+        for finding in self.check(view):
+            place = _INDEX.sub(r".\1", finding.path)
+            facts = {"path": finding.path, "place": place, **finding.facts}
+            yield Violation(code=self.code, path=finding.path, message=self.text.format(**facts))
+
+
+def run(rules: Sequence[Rule[View]], view: View) -> list[Violation]:
+    """Apply every row to *view*, in the order of the table."""
+    return [violation for rule in rules for violation in rule.violations(view)]
+
+
+def entries(value: Any) -> list[Mapping[str, Any]]:
+    """Return the members of a list; what is not an object stands as an empty one."""
+    if not isinstance(value, list | tuple):
+        return []
+    return [item if isinstance(item, Mapping) else {} for item in value]
+
+
+def word(value: Any) -> str:
+    """Return *value* when it is text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def is_blank(value: Any) -> bool:
+    """Say whether *value* holds no visible character."""
+    return not word(value).strip()
+
+
+def serialise(payload: Mapping[str, Any]) -> str:
+    """Return the request body as text; what is not JSON is shown by its name."""
+    return json.dumps(payload, ensure_ascii=False, default=repr)
+
+
+def lone_surrogates(payload: Mapping[str, Any]) -> Iterator[Finding]:
+    """Find text that cannot be encoded. The walk with paths happens only when there is some."""
+    found = SURROGATE.search(serialise(payload))
+    if found is None:
+        return
+    for path, text in strings(payload, ""):
+        if SURROGATE.search(text):
+            yield Finding(path, {"column": found.start() + 1})
+
+
+def strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield every text in *value* with its path; no recursion, so no depth is too deep."""
+    waiting: list[tuple[str, Any]] = [(path, value)]
+    while waiting:
+        here, item = waiting.pop()
+        if isinstance(item, str):
+            yield here, item
+        elif isinstance(item, Mapping):
+            waiting += [(f"{here}.{key}" if here else str(key), inner) for key, inner in item.items()]
+            waiting += [(f"{here}.{key}", key) for key in item if isinstance(key, str) and SURROGATE.search(key)]
+        elif isinstance(item, list | tuple):
+            waiting += [(f"{here}[{at}]", inner) for at, inner in enumerate(item)]

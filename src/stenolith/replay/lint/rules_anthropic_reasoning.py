@@ -1,0 +1,238 @@
+"""What the Anthropic Messages API rejects about thinking and images, and what compatible servers add.
+
+Error texts: ``spec/replay.md`` section 4.1 (public threads and documents).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from stenolith.replay.lint import pictures
+from stenolith.replay.lint.blocks import Block, Blocks, of_kind
+from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.policy import Prefill
+from stenolith.replay.signature import is_signature
+
+_REQUEST: Final = 32_000_000  # bytes of one request body
+_MINIMAX_ID: Final = 64
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_FIELDS: Final = {"thinking": {"type", "thinking", "signature"}, "redacted_thinking": {"type", "data"}}
+
+
+def _thinks(seen: Blocks) -> bool:
+    setting = seen.payload.get("thinking")
+    return isinstance(setting, Mapping) and setting.get("type") in {"enabled", "adaptive"}
+
+
+def last_is_assistant(seen: Blocks) -> bool:
+    """Say whether the request ends with words put into the model's mouth."""
+    return bool(seen.roles) and seen.roles[-1] == "assistant"
+
+
+def _prefill(seen: Blocks) -> Iterator[Finding]:
+    if last_is_assistant(seen) and (_thinks(seen) or seen.policy.prefill is Prefill.NEVER):
+        yield Finding(seen.message_path(len(seen.roles) - 1))
+
+
+def _signatures(seen: Blocks) -> Iterator[Finding]:
+    if not seen.policy.checks_signatures:
+        return
+    for block in seen.blocks:
+        if block.kind == "thinking" and not is_signature(block.body.get("signature")):
+            yield seen.find(block, field="signature", kind=block.kind)
+        if block.kind == "redacted_thinking" and is_blank(block.body.get("data")):
+            yield seen.find(block, field="data", kind=block.kind)
+
+
+def _touched(seen: Blocks) -> Iterator[Finding]:
+    latest = next((index for index in range(len(seen.roles) - 1, -1, -1) if seen.roles[index] == "assistant"), None)
+    for block in seen.split[latest] if latest is not None else ():
+        if block.kind in _THINKING and (set(block.body) - _FIELDS[block.kind] or not _whole(block)):
+            yield seen.find(block)
+
+
+def _whole(block: Block) -> bool:
+    return block.kind != "thinking" or isinstance(block.body.get("thinking"), str)
+
+
+def _unthinking(seen: Blocks) -> Iterator[Finding]:
+    turns = seen.turns
+    if not _thinks(seen) or not turns or not of_kind(turns[-1], "user", "tool_result"):
+        return
+    start = len(turns) - 1
+    while start > 0 and (turns[start].role != "user" or of_kind(turns[start], "user", "tool_result")):
+        start -= 1
+    opening = turns[start + 1] if turns[start].role == "user" else turns[start]
+    if opening.blocks and opening.blocks[0].kind not in _THINKING:
+        yield seen.find(opening.blocks[0], kind=opening.blocks[0].kind)
+
+
+def _images(seen: Blocks) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for block in seen.blocks:
+        if block.kind == "image":
+            yield seen.path(block), _source(block.body)
+        if block.kind == "tool_result" and isinstance(block.body.get("content"), list):
+            for at, piece in enumerate(block.body["content"]):
+                if isinstance(piece, Mapping) and piece.get("type") == "image":
+                    yield f"{seen.path(block)}.content[{at}]", _source(piece)
+
+
+def _source(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    source = body.get("source")
+    return source if isinstance(source, Mapping) else {}
+
+
+def _embedded(seen: Blocks) -> list[pictures.Embedded]:
+    found = [(path, source) for path, source in _images(seen) if source.get("type") != "url"]
+    return [pictures.Embedded(path, word(at.get("data")), word(at.get("media_type"))) for path, at in found]
+
+
+def _undeclared(seen: Blocks) -> Iterator[Finding]:
+    if seen.policy.tools_required_in_request and seen.calls and not seen.payload.get("tools"):
+        yield seen.find(seen.calls[0])
+
+
+def _crowded(seen: Blocks) -> Iterator[Finding]:
+    if not seen.policy.result_only_user_messages:
+        return
+    for index, blocks in enumerate(seen.split):
+        kinds = {block.kind for block in blocks}
+        if "tool_result" in kinds and kinds != {"tool_result"}:
+            yield Finding(seen.message_path(index))
+
+
+def _unknown_results(seen: Blocks) -> Iterator[Finding]:
+    called = {seen.id(call) for call in seen.calls}
+    if seen.policy.result_only_user_messages:
+        yield from (seen.find(result, id=seen.id(result)) for result in seen.results if seen.id(result) not in called)
+
+
+def _strange_ids(seen: Blocks) -> Iterator[Finding]:
+    if seen.policy.result_only_user_messages:
+        yield from (seen.find(call) for call in seen.calls if not 0 < len(word(call.body.get("id"))) <= _MINIMAX_ID)
+
+
+def _silent_calls(seen: Blocks) -> Iterator[Finding]:
+    if not (seen.policy.reasoning_required and _thinks(seen)):
+        return
+    for index in sorted({call.message for call in seen.calls}):
+        thought = any(block.kind in _THINKING for block in seen.split[index])
+        if not thought and not isinstance(seen.messages[index].get("reasoning_content"), str):
+            yield Finding(seen.message_path(index), {"message": index})
+
+
+def _heavy(seen: Blocks) -> Iterator[Finding]:
+    total = len(serialise(seen.payload).encode(errors="surrogatepass"))
+    if total > _REQUEST:
+        yield Finding("messages", {"total": total})
+
+
+def _limits(seen: Blocks) -> pictures.Limits:
+    policy = seen.policy
+    return replace(
+        pictures.ANTHROPIC,
+        count=policy.image_max_count,
+        many=policy.image_many_count,
+        many_side=policy.image_many_side,
+    )
+
+
+def _misnamed(seen: Blocks) -> Iterator[Finding]:
+    return pictures.misnamed(_embedded(seen), _limits(seen))
+
+
+def _too_long(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_long(_embedded(seen), _limits(seen))
+
+
+def _too_wide(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_wide(_embedded(seen), _limits(seen))
+
+
+def _too_wide_among_many(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_wide_among_many(_embedded(seen), _limits(seen))
+
+
+def _too_many(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_many(_embedded(seen), _limits(seen))
+
+
+def _encoding(seen: Blocks) -> Iterator[Finding]:
+    return lone_surrogates(seen.payload)
+
+
+RULES: Final[tuple[Rule[Blocks], ...]] = (
+    Rule(
+        code="W-ANT-9",
+        text="This model does not support assistant message prefill. The conversation must end with a user message.",
+        check=_prefill,
+    ),
+    Rule(
+        code="W-ANT-10",
+        text="messages.{message}.content.{at}: Invalid `{field}` in `{kind}` block",
+        check=_signatures,
+    ),
+    Rule(
+        code="W-ANT-11",
+        text="messages.{message}.content.{at}: `thinking` or `redacted_thinking` blocks in the latest assistant "
+        "message cannot be modified. These blocks must remain as they were in the original response.",
+        check=_touched,
+    ),
+    Rule(
+        code="W-ANT-12",
+        text="messages.{message}.content.{at}: Expected `thinking` or `redacted_thinking`, but found `{kind}`. "
+        "When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+        check=_unthinking,
+    ),
+    Rule(
+        code="W-ANT-14",
+        text="{place}.image.source.base64: image exceeds 5 MB maximum: {size} bytes > {limit} bytes",
+        check=_too_long,
+    ),
+    Rule(
+        code="W-ANT-14",
+        text="{place}: At least one of the image dimensions exceed max allowed size: {side} pixels",
+        check=_too_wide,
+    ),
+    Rule(
+        code="W-ANT-14",
+        text="{place}: At least one of the image dimensions exceed max allowed size for many-image requests: "
+        "{side} pixels",
+        check=_too_wide_among_many,
+    ),
+    Rule(
+        code="W-ANT-14",
+        text="{place}: Image does not match the provided media type {mime}: it is {real}",
+        check=_misnamed,
+    ),
+    Rule(code="W-ANT-14", text="Too many images in the request: {count} > {limit}", check=_too_many),
+    Rule(
+        code="W-ANT-14",
+        text="Request exceeds the maximum size: {total} bytes > 32000000 bytes",
+        check=_heavy,
+    ),
+    Rule(
+        code="W-ANT-15",
+        text="The request body is not valid JSON: no low surrogate in string: line 1 column {column}",
+        check=_encoding,
+    ),
+    Rule(
+        code="W-ANT-16",
+        text="messages.{message}.content.{at}: `tools` must be defined when the history has `tool_use` blocks",
+        check=_undeclared,
+    ),
+    Rule(
+        code="W-MMX-1",
+        text="invalid params, tool call result does not follow tool call (2013)",
+        check=_crowded,
+    ),
+    Rule(code="W-MMX-2", text="invalid params, tool result's tool id({id}) not found (2013)", check=_unknown_results),
+    Rule(code="W-MMX-3", text="tool call id is invalid (2013)", check=_strange_ids),
+    Rule(
+        code="W-KIM-1",
+        text="thinking is enabled but reasoning_content is missing in assistant tool call message at index {message}",
+        check=_silent_calls,
+    ),
+)

@@ -1,0 +1,268 @@
+"""What Bedrock's Converse API rejects. Image bytes are base64 text in our JSON.
+
+Error texts: ``spec/replay.md`` section 4.4; patterns and enums from the botocore service model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from stenolith.replay.lint import pictures
+from stenolith.replay.lint.blocks import Block, Blocks, Names, neighbours, of_kind, repeated, untyped
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
+from stenolith.replay.policy import Policy, Prefill
+from stenolith.replay.signature import is_signature
+
+NAMES: Final = Names(
+    messages="messages",
+    content="content",
+    call="toolUse",
+    result="toolResult",
+    call_id="toolUseId",
+    result_id="toolUseId",
+)
+_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_DOCUMENT: Final = re.compile(r"(?!.*\s\s)[a-zA-Z0-9\s\-()\[\]]{1,200}")
+_KINDS: Final = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video", "audio", "text")
+
+
+def read(index: int, message: Mapping[str, Any]) -> list[Block]:
+    """Split one message into blocks. The kind is the member that is set, the body its value."""
+    return [_block(index, at, entry) for at, entry in enumerate(entries(message.get("content")))]
+
+
+def _block(index: int, at: int, entry: Mapping[str, Any]) -> Block:
+    kind = next((kind for kind in _KINDS if kind in entry), next(iter(entry), ""))
+    value = entry.get(kind)
+    return Block(index, at, kind, value if isinstance(value, Mapping) else {"text": value})
+
+
+def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
+    """Return the request body as the rules see it."""
+    return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
+
+
+def _empty(seen: Blocks) -> Iterator[Finding]:
+    for index, blocks in enumerate(seen.split):
+        if not blocks:
+            yield Finding(seen.message_path(index), {"message": index})
+
+
+def _inner(block: Block) -> list[Mapping[str, Any]]:
+    return entries(block.body.get("content")) if block.kind == "toolResult" else []
+
+
+def _blank(seen: Blocks) -> Iterator[Finding]:
+    for block in seen.blocks:
+        if block.kind == "text" and is_blank(block.body.get("text")):
+            yield seen.find(block)
+        for at, piece in enumerate(_inner(block)):
+            if "text" in piece and is_blank(piece["text"]):
+                yield Finding(f"{seen.path(block)}.toolResult.content[{at}]")
+    for at, piece in enumerate(entries(seen.payload.get("system"))):
+        if "text" in piece and is_blank(piece["text"]):
+            yield Finding(f"system[{at}]")
+
+
+def _alternation(seen: Blocks) -> Iterator[Finding]:
+    for index in range(1, len(seen.roles)):
+        if seen.roles[index] == seen.roles[index - 1]:
+            yield Finding(seen.message_path(index))
+
+
+def _first(seen: Blocks) -> Iterator[Finding]:
+    if not seen.roles or seen.roles[0] != "user":
+        yield Finding("messages[0]" if seen.roles else "messages")
+
+
+def _unanswered(seen: Blocks) -> Iterator[Finding]:
+    for _, turn, after in neighbours(seen.turns):
+        answered = {seen.id(result) for result in of_kind(after, "user", "toolResult")}
+        for call in (block for block in turn.blocks if block.kind == "toolUse"):
+            if seen.id(call) not in answered:
+                yield seen.find(call, next=call.message + 1, id=seen.id(call))
+
+
+def _surplus(seen: Blocks) -> Iterator[Finding]:
+    for before, turn, _ in neighbours(seen.turns):
+        called = {seen.id(call) for call in of_kind(before, "assistant", "toolUse")}
+        for result in (block for block in turn.blocks if block.kind == "toolResult"):
+            if turn.role != "user" or seen.id(result) not in called:
+                yield seen.find(result)
+            called.discard(seen.id(result))
+
+
+def _no_config(seen: Blocks) -> Iterator[Finding]:
+    config = seen.payload.get("toolConfig")
+    if (seen.calls or seen.results) and not (isinstance(config, Mapping) and config.get("tools")):
+        yield seen.find((seen.calls or seen.results)[0])
+
+
+def _ids(seen: Blocks) -> Iterator[Finding]:
+    for block in (*seen.calls, *seen.results):
+        if _ID.fullmatch(seen.id(block)) is None:
+            yield seen.find(block, kind=block.kind, field="toolUseId", pattern="[a-zA-Z0-9_.:-]+")
+
+
+def _names(seen: Blocks) -> Iterator[Finding]:
+    for call in seen.calls:
+        if _NAME.fullmatch(word(call.body.get("name"))) is None:
+            yield seen.find(call, kind="toolUse", field="name", pattern="[a-zA-Z0-9_-]+")
+
+
+def _bare_documents(seen: Blocks) -> Iterator[Finding]:
+    for blocks in seen.split:
+        kinds = {block.kind for block in blocks}
+        if "document" in kinds and "text" not in kinds:
+            yield seen.find(next(block for block in blocks if block.kind == "document"))
+
+
+def _document_names(seen: Blocks) -> Iterator[Finding]:
+    for block in seen.blocks:
+        if block.kind == "document" and _DOCUMENT.fullmatch(word(block.body.get("name"))) is None:
+            yield seen.find(block)
+
+
+def _last(seen: Blocks) -> Iterator[Finding]:
+    if seen.roles and seen.roles[-1] == "assistant" and seen.policy.prefill is Prefill.NEVER:
+        yield Finding(seen.message_path(len(seen.roles) - 1))
+
+
+def _embedded(seen: Blocks) -> list[pictures.Embedded]:
+    found = [(seen.path(block), block.body) for block in seen.blocks if block.kind == "image"]
+    for block in seen.results:
+        inner = enumerate(_inner(block))
+        found += [(f"{seen.path(block)}.toolResult.content[{at}]", _map(p["image"])) for at, p in inner if "image" in p]
+    return [
+        pictures.Embedded(path, word(_map(image.get("source")).get("bytes")), f"image/{image.get('format')}")
+        for path, image in found
+        if "s3Location" not in _map(image.get("source"))
+    ]
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _misnamed(seen: Blocks) -> Iterator[Finding]:
+    return pictures.misnamed(_embedded(seen), pictures.BEDROCK)
+
+
+def _too_long(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_long(_embedded(seen), pictures.BEDROCK)
+
+
+def _too_wide(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_wide(_embedded(seen), pictures.BEDROCK)
+
+
+def _too_many(seen: Blocks) -> Iterator[Finding]:
+    return pictures.too_many(_embedded(seen), pictures.BEDROCK)
+
+
+def _inputs(seen: Blocks) -> Iterator[Finding]:
+    return (seen.find(call) for call in seen.calls if not isinstance(call.body.get("input"), Mapping))
+
+
+def _signatures(seen: Blocks) -> Iterator[Finding]:
+    for block in seen.blocks:
+        spoken = block.body.get("reasoningText") if block.kind == "reasoningContent" else None
+        if seen.policy.checks_signatures and spoken is not None and not is_signature(_map(spoken).get("signature")):
+            yield seen.find(block)
+
+
+def _repeated(seen: Blocks) -> Iterator[Finding]:
+    return repeated(seen, seen.calls)
+
+
+def _encoding(seen: Blocks) -> Iterator[Finding]:
+    return lone_surrogates(seen.payload)
+
+
+RULES: Final[tuple[Rule[Blocks], ...]] = (
+    Rule(
+        code="W-BED-1",
+        text="The content field in the Message object at messages.{message} is empty. "
+        "Add a ContentBlock object to the content field and try again.",
+        check=_empty,
+    ),
+    Rule(
+        code="W-BED-2",
+        text="The text field in the ContentBlock object at {place} is blank. "
+        "Add text to the text field, and try again.",
+        check=_blank,
+    ),
+    Rule(
+        code="W-BED-3",
+        text="A conversation must alternate between user and assistant roles. "
+        "Make sure the conversation alternates between user and assistant roles and try again.",
+        check=_alternation,
+    ),
+    Rule(
+        code="W-BED-4",
+        text="A conversation must start with a user message. "
+        "Try again with a conversation that starts with a user message.",
+        check=_first,
+    ),
+    Rule(
+        code="W-BED-5",
+        text="Expected toolResult blocks at messages.{next}.content for the following Ids: {id}",
+        check=_unanswered,
+    ),
+    Rule(
+        code="W-BED-5",
+        text="The number of toolResult blocks at messages.{message}.content exceeds the number of toolUse blocks "
+        "of previous turn.",
+        check=_surplus,
+    ),
+    Rule(
+        code="W-BED-6",
+        text="The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        check=_no_config,
+    ),
+    *(
+        Rule(
+            code="W-BED-7",
+            text="Value at 'messages.{message}.member.content.{at}.member.{kind}.{field}' failed to satisfy "
+            "constraint: Member must satisfy regular expression pattern: {pattern}, length at most 64",
+            check=check,
+        )
+        for check in (_ids, _names)
+    ),
+    Rule(code="W-BED-8", text="A text block must be included when using documents.", check=_bare_documents),
+    Rule(
+        code="W-BED-8",
+        text="The document file name can only contain alphanumeric characters, single whitespace characters, "
+        "hyphens, parentheses, and square brackets.",
+        check=_document_names,
+    ),
+    Rule(
+        code="W-BED-9",
+        text="This model does not support assistant message prefill. The conversation must end with a user message.",
+        check=_last,
+    ),
+    Rule(code="W-BED-10", text="The image is {real}, not {mime}; one of png, jpeg, gif, webp", check=_misnamed),
+    Rule(code="W-BED-10", text="The image exceeds 3.75 MB: {size} base64 characters > {limit}", check=_too_long),
+    Rule(code="W-BED-10", text="The image exceeds {side} pixels on a side", check=_too_wide),
+    Rule(code="W-BED-10", text="Too many images: {count} > {limit}", check=_too_many),
+    Rule(code="W-BED-11", text="toolUse.input must be an object at messages.{message}.content.{at}", check=_inputs),
+    Rule(
+        code="W-BED-12",
+        text="messages.{message}.content.{at}: Invalid `signature` in `thinking` block",
+        check=_signatures,
+    ),
+    Rule(
+        code="W-BED-13",
+        text="The toolUse blocks at messages.{message}.content contain duplicate Ids: {id}",
+        check=_repeated,
+    ),
+    Rule(
+        code="W-BED-15",
+        text="Invalid number of parameters set for tagged union structure {place}. Can only set one of the known keys",
+        check=untyped,
+    ),
+    Rule(code="W-BED-14", text="The request body is not valid JSON: no low surrogate in string", check=_encoding),
+)

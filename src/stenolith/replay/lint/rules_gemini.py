@@ -1,0 +1,204 @@
+"""What Gemini's generateContent rejects.
+
+Error texts: ``spec/replay.md`` section 4.3 (public threads and documents).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from stenolith.replay.lint.blocks import Block, Blocks, Names
+from stenolith.replay.lint.rule import Finding, Rule, lone_surrogates, word
+from stenolith.replay.policy import Policy
+from stenolith.replay.signature import is_signature
+
+NAMES: Final = Names(
+    messages="contents",
+    content="parts",
+    call="functionCall",
+    result="functionResponse",
+    call_id="id",
+    result_id="id",
+)
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
+_DATA: Final = (
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "text",
+)
+
+
+def read(index: int, content: Mapping[str, Any]) -> list[Block]:
+    """Split one content into parts; the kind of a part is the field that is set."""
+    parts = content.get("parts")
+    bodies = [part if isinstance(part, Mapping) else {} for part in parts] if isinstance(parts, list | tuple) else []
+    return [
+        Block(index, at, next((kind for kind in _DATA if kind in body), ""), body) for at, body in enumerate(bodies)
+    ]
+
+
+def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
+    """Return the request body as the rules see it."""
+    return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
+
+
+def _number(seen: Blocks, index: int, kind: str) -> int:
+    return sum(block.kind == kind for block in seen.split[index])
+
+
+def _early_calls(seen: Blocks) -> Iterator[Finding]:
+    for index, role in enumerate(seen.roles):
+        if _number(seen, index, "functionCall") and (role != "model" or index == 0 or seen.roles[index - 1] != "user"):
+            yield Finding(seen.message_path(index))
+
+
+def _stray_responses(seen: Blocks) -> Iterator[Finding]:
+    for index in range(len(seen.roles)):
+        called = index > 0 and _number(seen, index - 1, "functionCall")
+        if _number(seen, index, "functionResponse") and not called:
+            yield Finding(seen.message_path(index))
+
+
+def _counts(seen: Blocks) -> Iterator[Finding]:
+    for index in range(len(seen.roles)):
+        calls = _number(seen, index, "functionCall")
+        answers = _number(seen, index + 1, "functionResponse") if index + 1 < len(seen.roles) else 0
+        if calls and calls != answers:
+            yield Finding(seen.message_path(index))
+
+
+def _unsigned(seen: Blocks) -> Iterator[Finding]:
+    """Find unsigned steps of the current turn: everything after the last text of the user."""
+    if not seen.policy.requires_thought_signature:
+        return
+    spoken = [block.message for block in seen.blocks if block.kind == "text" and seen.roles[block.message] == "user"]
+    for index in range(max(spoken, default=-1) + 1, len(seen.roles)):
+        calls = [block for block in seen.split[index] if block.kind == "functionCall"]
+        if calls and not calls[0].body.get("thoughtSignature"):
+            yield seen.find(calls[0])
+
+
+def _signed(seen: Blocks) -> Iterator[Block]:
+    return (block for block in seen.blocks if block.body.get("thoughtSignature") is not None)
+
+
+def _not_base64(seen: Blocks) -> Iterator[Finding]:
+    for block in _signed(seen):
+        if re.fullmatch(r"[A-Za-z0-9+/_-]+={0,2}", word(block.body["thoughtSignature"])) is None:
+            yield seen.find(block)
+
+
+def _corrupted(seen: Blocks) -> Iterator[Finding]:
+    for block in _signed(seen):
+        value = word(block.body["thoughtSignature"])
+        if re.fullmatch(r"[A-Za-z0-9+/_-]+={0,2}", value) and not is_signature(value):
+            yield seen.find(block)
+
+
+def _bad_roles(seen: Blocks) -> Iterator[Finding]:
+    return (Finding(seen.message_path(at)) for at, role in enumerate(seen.roles) if role not in {"user", "model"})
+
+
+def _last(seen: Blocks) -> Iterator[Finding]:
+    if seen.roles and seen.roles[-1] == "model":
+        yield Finding(seen.message_path(len(seen.roles) - 1))
+
+
+def _first(seen: Blocks) -> Iterator[Finding]:
+    if seen.roles and seen.roles[0] == "model":
+        yield Finding(seen.message_path(0))
+
+
+def _no_parts(seen: Blocks) -> Iterator[Finding]:
+    return (Finding(seen.message_path(at)) for at, blocks in enumerate(seen.split) if not blocks)
+
+
+def _empty_parts(seen: Blocks) -> Iterator[Finding]:
+    for block in seen.blocks:
+        hollow = block.kind == "text" and not block.body["text"] and not block.body.get("thoughtSignature")
+        if not block.kind or hollow:
+            yield seen.find(block)
+
+
+def _nothing(seen: Blocks) -> Iterator[Finding]:
+    if not seen.messages:
+        yield Finding("contents")
+
+
+def _names(seen: Blocks) -> Iterator[Finding]:
+    for block in seen.blocks:
+        if block.kind not in {"functionCall", "functionResponse"}:
+            continue
+        value = block.body[block.kind]
+        if _NAME.fullmatch(word(value.get("name")) if isinstance(value, Mapping) else "") is None:
+            yield seen.find(block)
+
+
+def _payloads(seen: Blocks) -> Iterator[Finding]:
+    for block in seen.blocks:
+        field = {"functionCall": "args", "functionResponse": "response"}.get(block.kind)
+        value = block.body.get(block.kind)
+        if field and isinstance(value, Mapping) and not isinstance(value.get(field, {}), Mapping):
+            yield seen.find(block, field=field)
+
+
+def _encoding(seen: Blocks) -> Iterator[Finding]:
+    return lone_surrogates(seen.payload)
+
+
+RULES: Final[tuple[Rule[Blocks], ...]] = (
+    Rule(
+        code="W-GEM-1",
+        text="Please ensure that function call turn comes immediately after a user turn "
+        "or after a function response turn.",
+        check=_early_calls,
+    ),
+    Rule(
+        code="W-GEM-2",
+        text="Please ensure that function response turn comes immediately after a function call turn.",
+        check=_stray_responses,
+    ),
+    Rule(
+        code="W-GEM-3",
+        text="Please ensure that the number of function response parts is equal to the number of "
+        "function call parts of the function call turn.",
+        check=_counts,
+    ),
+    Rule(
+        code="W-GEM-4",
+        text="Function call is missing a thought_signature in functionCall parts. This is required for tools "
+        "to work correctly, and missing thought_signature may lead to degraded model performance.",
+        check=_unsigned,
+    ),
+    Rule(
+        code="W-GEM-5",
+        text="Invalid value at 'contents[{message}].parts[{at}].thought_signature' (TYPE_BYTES), "
+        "Base64 decoding failed",
+        check=_not_base64,
+    ),
+    Rule(code="W-GEM-5", text="Corrupted thought signature.", check=_corrupted),
+    Rule(code="W-GEM-6", text="Please use a valid role: user, model.", check=_bad_roles),
+    Rule(code="W-GEM-6", text="Please ensure that single turn requests end with a user role", check=_last),
+    Rule(code="W-GEM-7", text="contents.parts must not be empty.", check=_no_parts),
+    Rule(code="W-GEM-7", text="Unable to submit request because it must have a text parameter", check=_empty_parts),
+    Rule(code="W-GEM-7", text="GenerateContentRequest.contents: contents is not specified", check=_nothing),
+    Rule(
+        code="W-GEM-8",
+        text="Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
+        "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
+        check=_names,
+    ),
+    Rule(
+        code="W-GEM-9",
+        text="Invalid value at 'contents[{message}].parts[{at}].{field}': expected an object",
+        check=_payloads,
+    ),
+    Rule(code="W-GEM-10", text="Please ensure that the conversation starts with a user turn.", check=_first),
+    Rule(code="W-GEM-11", text="The request body is not valid JSON: no low surrogate in string", check=_encoding),
+)
