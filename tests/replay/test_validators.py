@@ -101,5 +101,5 @@ def test_a_known_bad_payload_is_refused(api, payload, word):
 
 def test_the_old_mistral_validator_refuses_content_beside_calls():
     payload = _mis({**OPENED, "content": "a"}, RESULT)
-    assert validate(MIS, payload, mistral="V11") == []
-    assert "not both" in validate(MIS, payload, mistral="V3")[0]
+    assert validate(MIS, payload) == []
+    assert "not both" in validate(MIS, payload, old_mistral=True)[0]

@@ -16,14 +16,14 @@ from typing import Any
 __all__ = ["validate"]
 
 
-def validate(api: str, payload: Mapping[str, Any], *, mistral: str = "V11") -> list[str]:
+def validate(api: str, payload: Mapping[str, Any], *, old_mistral: bool = False) -> list[str]:
     """Return what the provider's own code says against *payload*; an empty list is acceptance.
 
-    *mistral* names the mistral-common validator ("V3" rejects content together with calls, "V11"
-    checks pairing by id, "V13" accepts any id).
+    *old_mistral* asks the validator that rejects content together with calls; the other one
+    checks pairing by id. Both want ids of nine characters.
     """
     if api.startswith("mistral"):
-        return _mistral(payload, mistral)
+        return _mistral(payload, old=old_mistral)
     return _CHECKS[api](payload)
 
 
@@ -142,13 +142,15 @@ def _check_word(value: str, shape: Any, path: str, found: list[str]) -> None:
         found.append(f"bedrock: {path}: {value!r} is not one of {shape.enum}")
 
 
-def _mistral(payload: Mapping[str, Any], version: str) -> list[str]:
+def _mistral(payload: Mapping[str, Any], *, old: bool) -> list[str]:
     from mistral_common.exceptions import MistralCommonException
     from mistral_common.protocol.instruct import validator
     from mistral_common.protocol.instruct.request import ChatCompletionRequest
     from pydantic import ValidationError
 
-    judge = getattr(validator, f"MistralRequestValidator{version}")(validator.ValidationMode.serving)
+    # Pairing came with V13 (mistral-common 1.9) and is V11 since 1.10, where V13 takes ids of any length.
+    paired = getattr(validator, "MistralRequestValidatorV11", validator.MistralRequestValidatorV13)
+    judge = (validator.MistralRequestValidatorV3 if old else paired)(validator.ValidationMode.serving)
     try:
         request = ChatCompletionRequest.from_openai(messages=payload["messages"], model="mistral-large-latest")
         judge.validate_request(request)

@@ -210,7 +210,7 @@ def _user_after_tool(seen: Chat) -> Iterator[Finding]:
 
 
 def _no_user(seen: Chat) -> Iterator[Finding]:
-    if seen.policy.user_first and "user" not in seen.roles:
+    if seen.policy.user_first and seen.roles and "user" not in seen.roles:
         yield Finding("messages")
 
 

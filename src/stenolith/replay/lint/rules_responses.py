@@ -156,6 +156,12 @@ def _nothing(seen: Items) -> Iterator[Finding]:
         yield Finding("input")
 
 
+def _untyped(seen: Items) -> Iterator[Finding]:
+    for at, kind in enumerate(seen.kinds):
+        if not kind or (kind == "input" and seen.items[at].get("role") not in ("user", "system", "developer")):
+            yield seen.find(at)
+
+
 def _encoding(seen: Items) -> Iterator[Finding]:
     return lone_surrogates(seen.payload)
 
@@ -213,5 +219,6 @@ RULES: Final[tuple[Rule[Items], ...]] = (
     ),
     Rule(code="W-RSP-10", text="Invalid type for 'input[{at}].arguments': expected a JSON string.", check=_arguments),
     Rule(code="W-RSP-11", text="Missing required parameter: 'input'.", check=_nothing),
+    Rule(code="W-RSP-13", text="Invalid value at 'input[{at}]': no known item type or role.", check=_untyped),
     Rule(code="W-RSP-12", text="The request body is not valid JSON: no low surrogate in string", check=_encoding),
 )
