@@ -1,0 +1,35 @@
+"""What is read in a dialect is written in it as it was, and reads the same again."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialect_files import FILES
+from stenolith.interop import read_messages, write_messages
+from stenolith.model.message import message_from_dict, message_to_dict
+
+
+@pytest.mark.parametrize("dialect", FILES)
+@given(data=st.data())
+def test_a_well_formed_file_is_written_back_as_it_was(dialect, data):
+    messages = data.draw(FILES[dialect])
+    before = copy.deepcopy(messages)
+    reading = read_messages(json.dumps(messages), dialect=dialect)
+    assert reading.problems == ()
+    assert write_messages(reading.messages, dialect) == before
+
+
+@pytest.mark.parametrize("dialect", FILES)
+@given(data=st.data())
+def test_every_dialect_survives_the_canonical_form(dialect, data):
+    reading = read_messages(json.dumps(data.draw(FILES[dialect])), dialect=dialect)
+    stored = json.dumps([message_to_dict(message) for message in reading.messages])
+    again = tuple(message_from_dict(value) for value in json.loads(stored))
+    assert again == reading.messages
+    assert read_messages(stored, dialect="canonical").messages == reading.messages
+    assert write_messages(again, dialect) == write_messages(reading.messages, dialect)
