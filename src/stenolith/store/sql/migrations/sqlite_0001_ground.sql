@@ -79,7 +79,7 @@ CREATE TABLE l0_conversations (
   message_id TEXT NOT NULL,
   speaker TEXT NOT NULL DEFAULT '',
   timestamp_source TEXT NOT NULL DEFAULT 'host',
-  failed INTEGER NOT NULL DEFAULT 0,
+  distillable INTEGER NOT NULL DEFAULT 1,
   journal_day TEXT NOT NULL,
   journaled INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -212,7 +212,7 @@ CREATE TABLE jobs (
 ) STRICT;
 CREATE UNIQUE INDEX jobs_debounce ON jobs (kind, owner_id, key) WHERE state = 'pending';
 CREATE INDEX jobs_running ON jobs (kind, owner_id, key) WHERE state = 'running';
-CREATE INDEX jobs_due ON jobs (state, run_after);
+CREATE INDEX jobs_due ON jobs (state, kind, priority DESC, run_after, job_id);
 
 CREATE TABLE cursors (
   stage TEXT NOT NULL,

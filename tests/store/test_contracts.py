@@ -1,0 +1,13 @@
+"""Every contract suite, once for each backend that the `database` fixture knows."""
+
+from __future__ import annotations
+
+from stenolith.testing.stores import AtomsContract, DatabaseContract
+
+
+class TestDatabase(DatabaseContract):
+    pass
+
+
+class TestAtoms(AtomsContract):
+    pass
