@@ -15,7 +15,8 @@ class Record:
 
     *timestamp* is when it was said (epoch ms) and *timestamp_source* how we know: ``host``,
     ``assumed`` (a time without a zone), ``neighbour`` or ``recorded`` (the moment of writing).
-    *recorded_at* is ISO 8601 in UTC with milliseconds, *journal_day* the day file it belongs to.
+    *distillable* is False for words of failed and unattended turns: they are kept, nothing is learned
+    from them.  *recorded_at* is ISO 8601 in UTC with milliseconds, *journal_day* the day file it belongs to.
     """
 
     record_id: str
@@ -35,17 +36,19 @@ class Record:
     message_id: str
     speaker: str
     timestamp_source: str
-    failed: bool
+    distillable: bool
     journal_day: str
 
     def row(self) -> Row:
         """Return the parameters of the insert statement."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"failed": int(self.failed)}
+        return {name: getattr(self, name) for name in self.__slots__} | {"distillable": int(self.distillable)}
 
 
 def record_from_row(row: Row) -> Record:
     """Read a database row."""
-    return Record(**{name: row[name] for name in Record.__slots__ if name != "failed"}, failed=bool(row["failed"]))
+    return Record(
+        **{name: row[name] for name in Record.__slots__ if name != "distillable"}, distillable=bool(row["distillable"])
+    )
 
 
 class Records:

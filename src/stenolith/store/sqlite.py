@@ -55,11 +55,10 @@ class SqliteDatabase:
             token = self._inside.set(True)
             try:
                 yield
-            except BaseException:
-                await asyncio.shield(self._run("ROLLBACK"))
-                raise
-            else:
                 await asyncio.shield(self._run("COMMIT"))
+            except BaseException:
+                await asyncio.shield(self._writer.async_run(_roll_back, self._writer))
+                raise
             finally:
                 self._inside.reset(token)
 
@@ -166,6 +165,12 @@ def _write_many(connection: apsw.Connection, sql: str, rows: Sequence[Mapping[st
 
 def _write_script(connection: apsw.Connection, sql: str) -> None:
     connection.execute(sql)
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    # SQLite has already rolled back by itself when a statement was interrupted or the disk was full.
+    if not connection.get_autocommit():
+        connection.execute("ROLLBACK")
 
 
 def _fetch(connection: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[Row]:

@@ -101,10 +101,10 @@ DELETE FROM sessions WHERE session_ref = :session_ref AND owner_id = :owner_id R
 -- name: insert_record
 INSERT INTO l0_conversations
   (record_id, session_key, session_id, team_id, task_id, user_id, agent_id, role, message_text, recorded_at, timestamp,
-   owner_id, session_ref, seq, message_id, speaker, timestamp_source, failed, journal_day)
+   owner_id, session_ref, seq, message_id, speaker, timestamp_source, distillable, journal_day)
 VALUES
   (:record_id, :session_key, :session_id, :team_id, :task_id, :user_id, :agent_id, :role, :message_text, :recorded_at,
-   :timestamp, :owner_id, :session_ref, :seq, :message_id, :speaker, :timestamp_source, :failed, :journal_day);
+   :timestamp, :owner_id, :session_ref, :seq, :message_id, :speaker, :timestamp_source, :distillable, :journal_day);
 
 -- name: records_of_session
 SELECT * FROM l0_conversations WHERE session_ref = :session_ref AND seq > :after ORDER BY seq LIMIT :limit;

@@ -1,0 +1,150 @@
+"""What SQLite must do beyond the common contract: files, locks, migrations."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import apsw
+import pytest
+
+from stenolith.errors import HomeTooNew, StoreUnavailable
+from stenolith.store.database import statements
+from stenolith.store.migrations import migrate
+from stenolith.store.sqlite import open_sqlite
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+
+
+async def test_home_and_database_are_for_their_owner_alone(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "home" / "memory.db")
+    try:
+        await migrate(database)
+        assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+        for file in (tmp_path / "home").iterdir():
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    finally:
+        await database.close()
+
+
+async def test_a_reader_does_not_wait_for_a_writer(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    try:
+        await database.script("CREATE TABLE t (a INTEGER)")
+        await database.fetch("INSERT INTO t VALUES (1)")
+        async with database.transaction():
+            await database.fetch("INSERT INTO t VALUES (2)")
+            inside = await database.fetch("SELECT COUNT(*) AS n FROM t")
+            outside = await asyncio.create_task(_count_elsewhere(database), context=_fresh())
+            assert (inside, outside) == ([{"n": 2}], [{"n": 1}])
+    finally:
+        await database.close()
+
+
+def _fresh():
+    import contextvars
+
+    return contextvars.Context()
+
+
+async def _count_elsewhere(database):
+    return await database.fetch("SELECT COUNT(*) AS n FROM t")
+
+
+async def test_a_transaction_that_raises_leaves_nothing(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    try:
+        await database.script("CREATE TABLE t (a INTEGER)")
+        with pytest.raises(ZeroDivisionError):
+            async with database.transaction():
+                await database.fetch("INSERT INTO t VALUES (1)")
+                async with database.transaction():
+                    await database.execute_many("INSERT INTO t VALUES (:a)", [{"a": 2}, {"a": 3}])
+                raise ZeroDivisionError
+        assert await database.fetch("SELECT * FROM t") == []
+    finally:
+        await database.close()
+
+
+async def test_a_cancelled_writer_rolls_back_and_lets_the_next_one_in(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) INSERT INTO t SELECT COUNT(*) FROM c"
+    try:
+        await database.script("CREATE TABLE t (a INTEGER)")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1), database.transaction():
+                await database.fetch("INSERT INTO t VALUES (1)")
+                await database.fetch(endless)
+        await database.fetch("INSERT INTO t VALUES (9)")
+        assert await database.fetch("SELECT a FROM t") == [{"a": 9}]
+    finally:
+        await database.close()
+
+
+async def test_migrations_run_once_and_a_newer_home_is_refused(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    try:
+        first, second = await migrate(database), await migrate(database)
+        assert first[0] == 1
+        assert second == []
+        await database.fetch("INSERT INTO schema_migrations (number, name, checksum) VALUES (9999, 'future', 'x')")
+        with pytest.raises(HomeTooNew, match="9999"):
+            await migrate(database)
+    finally:
+        await database.close()
+
+
+async def test_two_processes_may_migrate_the_same_new_home(tmp_path: Path) -> None:
+    code = textwrap.dedent("""
+        import asyncio, pathlib, sys
+        from stenolith.store.migrations import migrate
+        from stenolith.store.sqlite import open_sqlite
+        async def main():
+            database = await open_sqlite(pathlib.Path(sys.argv[1]))
+            try:
+                await migrate(database)
+            finally:
+                await database.close()
+        asyncio.run(main())
+    """)
+    command = [sys.executable, "-c", code, str(tmp_path / "memory.db")]
+    running = [subprocess.Popen(command, env={"PYTHONPATH": SOURCE}, stderr=subprocess.PIPE) for _ in range(3)]
+    outcomes = [process.communicate(timeout=60)[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], outcomes
+
+
+async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(b"this is not a database, it is a letter to my aunt" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StoreUnavailable, match="memory.db"):
+        await open_sqlite(path)
+    assert path.read_bytes() == before
+
+
+async def test_every_named_statement_prepares(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    try:
+        await migrate(database)
+    finally:
+        await database.close()
+    connection = apsw.Connection(str(tmp_path / "memory.db"))
+    try:
+        for name, sql in statements("sqlite").items():
+            try:
+                list(connection.execute(f"EXPLAIN {sql}", _Any()))
+            except apsw.SQLError as error:
+                pytest.fail(f"{name}: {error}")
+    finally:
+        connection.close()
+
+
+class _Any(dict):
+    """Stand for any parameter: EXPLAIN only compiles."""
+
+    def __missing__(self, key: str) -> None:
+        return None
