@@ -13,8 +13,12 @@ ids = st.text("abcdefghij0123456789_", min_size=1, max_size=16)
 base64 = st.sampled_from(["QUJD", "iVBORw0KGgo=", ""])
 mimes = st.sampled_from(["image/png", "image/jpeg", ""])
 stamps = st.integers(1_600_000_000_000, 1_900_000_000_000)
-leaves = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | words
-values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6)
+leaves = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | words
+)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
+)
 objects = st.dictionaries(words, values, max_size=3)
 strange = st.fixed_dictionaries({"type": st.sampled_from(["weird", "document", "server_tool_use"]), "payload": values})
 
@@ -30,20 +34,26 @@ def arguments_text():
 
 # ---- openai-chat ----
 openai_text = record({"type": st.just("text"), "text": words}, {"cache_control": objects})
-openai_image = record({
-    "type": st.just("image_url"),
-    "image_url": record(
-        {"url": st.builds("data:{};base64,{}".format, mimes, base64) | st.just("https://example.org/a.png")},
-        {"detail": st.sampled_from(["auto", "low"])},
-    ),
-})
+openai_image = record(
+    {
+        "type": st.just("image_url"),
+        "image_url": record(
+            {"url": st.builds("data:{};base64,{}".format, mimes, base64) | st.just("https://example.org/a.png")},
+            {"detail": st.sampled_from(["auto", "low"])},
+        ),
+    }
+)
 openai_audio = record({"type": st.just("input_audio"), "input_audio": objects})
 openai_blocks = st.lists(openai_text | openai_image | openai_audio | strange, max_size=3)
 openai_call = record({
     "id": ids, "type": st.just("function"), "function": record({"name": names, "arguments": arguments_text()}),
 }) | record({"id": ids, "type": st.just("custom"), "custom": record({"name": names, "input": words})})  # fmt: skip
-openai_user = record({"role": st.just("user"), "content": words | openai_blocks}, {"name": names, "timestamp": stamps, "id": ids})
-openai_system = record({"role": st.sampled_from(["system", "developer"]), "content": words | st.lists(openai_text, max_size=2)})
+openai_user = record(
+    {"role": st.just("user"), "content": words | openai_blocks}, {"name": names, "timestamp": stamps, "id": ids}
+)
+openai_system = record(
+    {"role": st.sampled_from(["system", "developer"]), "content": words | st.lists(openai_text, max_size=2)}
+)
 openai_assistant = record(
     {"role": st.just("assistant")},
     {
@@ -59,7 +69,9 @@ openai_tool = record(
     {"name": names, "extra_key": values},
 )
 openai_function = record({"role": st.just("function"), "name": names, "content": words})
-openai_chat = st.lists(openai_user | openai_system | openai_assistant | openai_tool | openai_function, min_size=1, max_size=6)
+openai_chat = st.lists(
+    openai_user | openai_system | openai_assistant | openai_tool | openai_function, min_size=1, max_size=6
+)
 
 # ---- anthropic ----
 cache = {"cache_control": st.just({"type": "ephemeral"})}
@@ -71,7 +83,11 @@ anthropic_image = record({
 }, cache)  # fmt: skip
 anthropic_result = record(
     {"type": st.just("tool_result"), "tool_use_id": ids},
-    {"content": words | st.lists(anthropic_text | anthropic_image | strange, max_size=3), "is_error": st.booleans(), **cache},
+    {
+        "content": words | st.lists(anthropic_text | anthropic_image | strange, max_size=3),
+        "is_error": st.booleans(),
+        **cache,
+    },
 )
 anthropic_thinking = record({"type": st.just("thinking"), "thinking": words, "signature": words}) | record(
     {"type": st.just("redacted_thinking"), "data": words}
@@ -96,16 +112,24 @@ anthropic = st.lists(anthropic_user | anthropic_assistant, min_size=1, max_size=
 
 # ---- openai-responses ----
 status = {"status": st.sampled_from(["completed", "incomplete"])}
-output_text = record({"type": st.just("output_text"), "text": words}, {"annotations": st.just([]), "logprobs": st.just([])})
+output_text = record(
+    {"type": st.just("output_text"), "text": words}, {"annotations": st.just([]), "logprobs": st.just([])}
+)
 refusal = record({"type": st.just("refusal"), "refusal": words})
 input_text = record({"type": st.just("input_text"), "text": words})
 input_image = record(
-    {"type": st.just("input_image"), "image_url": st.builds("data:{};base64,{}".format, mimes, base64) | st.just("https://x.org/a")},
+    {
+        "type": st.just("input_image"),
+        "image_url": st.builds("data:{};base64,{}".format, mimes, base64) | st.just("https://x.org/a"),
+    },
     {"detail": st.just("auto")},
 )
 input_file = record({"type": st.just("input_file"), "file_id": ids})
 responses_user = record(
-    {"role": st.sampled_from(["user", "system", "developer"]), "content": words | st.lists(input_text | input_image | input_file, max_size=3)},
+    {
+        "role": st.sampled_from(["user", "system", "developer"]),
+        "content": words | st.lists(input_text | input_image | input_file, max_size=3),
+    },
     {"type": st.just("message"), "id": ids},
 )
 responses_words = record(
@@ -117,8 +141,13 @@ responses_reasoning = record(
     {"type": st.just("reasoning"), "id": ids, "summary": st.lists(summary, max_size=2)},
     {"encrypted_content": st.none() | words, **status},
 )
-responses_call = record({"type": st.just("function_call"), "call_id": ids, "name": names, "arguments": arguments_text()}, {"id": ids, **status})
-responses_custom = record({"type": st.just("custom_tool_call"), "call_id": ids, "name": names, "input": words}, {"id": ids})
+responses_call = record(
+    {"type": st.just("function_call"), "call_id": ids, "name": names, "arguments": arguments_text()},
+    {"id": ids, **status},
+)
+responses_custom = record(
+    {"type": st.just("custom_tool_call"), "call_id": ids, "name": names, "input": words}, {"id": ids}
+)
 responses_output = record(
     {
         "type": st.sampled_from(["function_call_output", "custom_tool_call_output"]), "call_id": ids,
@@ -126,7 +155,9 @@ responses_output = record(
     },
     {"id": ids, **status},
 )  # fmt: skip
-responses_other = record({"type": st.sampled_from(["web_search_call", "computer_call_output", "item_reference"]), "id": ids}, status)
+responses_other = record(
+    {"type": st.sampled_from(["web_search_call", "computer_call_output", "item_reference"]), "id": ids}, status
+)
 openai_responses = st.lists(
     responses_user | responses_words | responses_reasoning | responses_call | responses_custom | responses_output | responses_other,
     min_size=1, max_size=8,
@@ -169,17 +200,27 @@ claw_result = record(
     {"details": objects},
 )  # fmt: skip
 claw_custom = record(
-    {"role": st.just("custom"), "customType": names, "content": words | st.lists(claw_text, max_size=2), "display": st.booleans(), "timestamp": stamps},
+    {
+        "role": st.just("custom"),
+        "customType": names,
+        "content": words | st.lists(claw_text, max_size=2),
+        "display": st.booleans(),
+        "timestamp": stamps,
+    },
     {"details": objects},
 )
 claw_bash = record({
     "role": st.just("bashExecution"), "command": words, "output": words, "exitCode": st.integers(0, 2) | st.none(),
     "cancelled": st.booleans(), "truncated": st.booleans(), "timestamp": stamps,
 })  # fmt: skip
-claw_summary = record({"role": st.just("compactionSummary"), "summary": words, "tokensBefore": st.integers(0, 9), "timestamp": stamps})
+claw_summary = record(
+    {"role": st.just("compactionSummary"), "summary": words, "tokensBefore": st.integers(0, 9), "timestamp": stamps}
+)
 claw_branch = record({"role": st.just("branchSummary"), "summary": words, "fromId": ids, "timestamp": stamps})
 openclaw = st.lists(
-    claw_user | claw_assistant | claw_result | claw_custom | claw_bash | claw_summary | claw_branch, min_size=1, max_size=6
+    claw_user | claw_assistant | claw_result | claw_custom | claw_bash | claw_summary | claw_branch,
+    min_size=1,
+    max_size=6,
 )
 
 FILES = {

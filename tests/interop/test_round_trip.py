@@ -6,10 +6,10 @@ import copy
 import json
 
 import pytest
+from dialect_files import FILES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialect_files import FILES
 from stenolith.interop import read_messages, write_messages
 from stenolith.model.message import message_from_dict, message_to_dict
 

@@ -243,7 +243,7 @@ class _Window:
                 self._fail(_TOO_DEEP)
             except ValueError as error:
                 if not (_cut_off(error, len(self._text)) and self._grow()):
-                    self._fail(_reason(error))
+                    self._fail(_reason(error), error)
                 continue
             if end == len(self._text) and not isinstance(value, dict | list | str) and self._grow():
                 continue  # a number may go on in the next chunk
@@ -269,8 +269,10 @@ class _Window:
         self._text, self._at = self._text[self._at :] + fresh, 0
         return True
 
-    def _fail(self, reason: str) -> NoReturn:
-        raise InvalidInput(f"line {self.line}: {reason}; nothing behind this point can be read", line=self.line)
+    def _fail(self, reason: str, error: ValueError | None = None) -> NoReturn:
+        end = error.pos if isinstance(error, json.JSONDecodeError) else self._at
+        line = self.line + self._text.count("\n", self._at, end)
+        raise InvalidInput(f"line {line}: {reason}; nothing behind this point can be read", line=line)
 
 
 def _cut_off(error: ValueError, length: int) -> bool:
