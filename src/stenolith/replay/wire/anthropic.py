@@ -1,0 +1,128 @@
+"""Anthropic Messages, and the servers that speak it (``spec/replay.md`` sections 3.13.1 and 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolResult
+from stenolith.replay.plan import EMPTY
+from stenolith.replay.policy import Reasoning
+from stenolith.replay.report import Hints
+from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, system_text, texts
+
+_NOTHING: Final = "."  # stands for a message without any content
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, Any], Hints]:
+    """Return the request body: ``system`` when there is one, ``messages``, stub ``tools`` where a proxy wants them."""
+    messages: list[dict[str, Any]] = []
+    for step in steps:
+        if step.role is Role.ASSISTANT:
+            messages.append(_assistant(step, conversion))
+        elif step.role is not Role.SYSTEM:
+            _add_user(messages, _results(step, conversion) if step.role is Role.TOOL else _said(step), conversion)
+    _trim_last(messages)
+    system = system_text(steps)
+    payload: dict[str, Any] = {**({"system": system} if system else {}), "messages": messages}
+    declared = bool(conversion.called) and conversion.policy.tools_required_in_request
+    if declared:
+        names = dict.fromkeys(conversion.called.values())
+        payload["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in names]
+    unthinking = conversion.target.thinking and lacks_thinking(messages, _opens_with_thinking, _holds_results)
+    return payload, Hints(disable_thinking=unthinking, tool_config_required=declared)
+
+
+def lacks_thinking(messages: Sequence[Mapping[str, Any]], thinks: Any, answers: Any) -> bool:
+    """Say whether the request continues a tool turn whose first assistant message has no thinking (W-ANT-12)."""
+    if not messages or not answers(messages[-1]):
+        return False
+    at = len(messages) - 1
+    while at > 0 and (messages[at]["role"] != "user" or answers(messages[at])):
+        at -= 1
+    opening = at + 1 if messages[at]["role"] == "user" else at
+    return not thinks(messages[opening])
+
+
+def _opens_with_thinking(message: Mapping[str, Any]) -> bool:
+    return bool(message["content"]) and message["content"][0]["type"] in _THINKING
+
+
+def _holds_results(message: Mapping[str, Any]) -> bool:
+    return any(block["type"] == "tool_result" for block in message["content"])
+
+
+def _add_user(messages: list[dict[str, Any]], blocks: list[dict[str, Any]], conversion: Conversion) -> None:
+    """Append to the user message before, as the server would; a result never shares one where that is refused."""
+    last = messages[-1] if messages else None
+    apart = conversion.policy.result_only_user_messages and last is not None and _holds_results(last)
+    if last is None or last["role"] != "user" or apart or blocks[0]["type"] == "tool_result":
+        messages.append({"role": "user", "content": blocks})
+    else:
+        last["content"] += blocks
+
+
+def _said(step: Step) -> list[dict[str, Any]]:
+    blocks = [block for part in step.parts for block in _block(part)]
+    return blocks or [{"type": "text", "text": _NOTHING}]
+
+
+def _block(part: Part) -> list[dict[str, Any]]:
+    if isinstance(part, Image):
+        return [{"type": "image", "source": {"type": "base64", "media_type": part.mime, "data": part.data}}]
+    return [{"type": "text", "text": text.text} for text in texts([part])]
+
+
+def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
+    return [_result(part, conversion) for part in step.parts if isinstance(part, ToolResult)]
+
+
+def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
+    content = [block for piece in result.content for block in _block(piece)]
+    if not texts(result.content):
+        content.insert(0, {"type": "text", "text": IMAGE_BELOW if images(result.content) else EMPTY})
+    shape = {"type": "tool_result", "tool_use_id": conversion.ids.answer(result.id), "content": content}
+    return {**shape, "is_error": True} if result.is_error else shape
+
+
+def _assistant(step: Step, conversion: Conversion) -> dict[str, Any]:
+    carried = conversion.thinking(step.at, step.parts)
+    beside = conversion.policy.reasoning is Reasoning.FIELD
+    content: list[dict[str, Any]] = []
+    for part in step.parts:
+        if isinstance(part, ToolCall):
+            content.append(_call(step.at, part, conversion))
+        elif isinstance(part, Thinking):
+            content += [_thinking(part)] if part in carried and not beside else []
+        else:
+            content += _block(part)
+    if not content:
+        content = [{"type": "text", "text": _NOTHING}]
+    words = "\n".join(part.text for part in carried) if beside else ""
+    if beside and not words and conversion.policy.reasoning_required and _calls(step):
+        words = conversion.policy.reasoning_fill
+    message = {"role": "assistant", "content": content}
+    return {**message, conversion.policy.reasoning_field: words} if words else message
+
+
+def _calls(step: Step) -> bool:
+    return any(isinstance(part, ToolCall) for part in step.parts)
+
+
+def _thinking(part: Thinking) -> dict[str, Any]:
+    if part.redacted:
+        return {"type": "redacted_thinking", "data": part.signature}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+
+
+def _call(index: int, call: ToolCall, conversion: Conversion) -> dict[str, Any]:
+    name = conversion.name(index, call)
+    return {"type": "tool_use", "id": conversion.ids[call.id], "name": name, "input": arguments(call)}
+
+
+def _trim_last(messages: Sequence[dict[str, Any]]) -> None:
+    """Cut white space at the end of a final assistant text (W-ANT-8)."""
+    last = messages[-1]["content"][-1] if messages and messages[-1]["role"] == "assistant" else {}
+    if last.get("type") == "text":
+        last["text"] = last["text"].rstrip()

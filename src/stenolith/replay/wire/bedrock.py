@@ -1,0 +1,90 @@
+"""Bedrock Converse (``spec/replay.md`` sections 3.13.4 and 4.4). Image bytes stand as base64 text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolResult
+from stenolith.replay.plan import EMPTY
+from stenolith.replay.report import Hints
+from stenolith.replay.wire.anthropic import lacks_thinking
+from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, system_text, texts
+
+
+def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, Any], Hints]:
+    """Return the request body: ``system``, ``messages``, and a ``toolConfig`` with stub schemas if calls need one."""
+    messages: list[dict[str, Any]] = []
+    for step in steps:
+        blocks = [block for part in step.parts for block in _blocks(step.at, part, conversion)]
+        role = "assistant" if step.role is Role.ASSISTANT else "user"
+        if step.role is Role.SYSTEM or not blocks:
+            continue
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        else:
+            messages.append({"role": role, "content": blocks})
+    system = system_text(steps)
+    payload: dict[str, Any] = {**({"system": [{"text": system}]} if system else {}), "messages": messages}
+    if conversion.called:
+        payload["toolConfig"] = {"tools": [_stub(name) for name in dict.fromkeys(conversion.called.values())]}
+    unthinking = conversion.target.thinking and lacks_thinking(messages, _opens_with_thinking, _holds_results)
+    return payload, Hints(disable_thinking=unthinking, tool_config_required=bool(conversion.called))
+
+
+def _opens_with_thinking(message: Mapping[str, Any]) -> bool:
+    return bool(message["content"]) and "reasoningContent" in message["content"][0]
+
+
+def _holds_results(message: Mapping[str, Any]) -> bool:
+    return any("toolResult" in block for block in message["content"])
+
+
+def _stub(name: str) -> dict[str, Any]:
+    return {"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}}
+
+
+def _blocks(index: int, part: Part, conversion: Conversion) -> list[dict[str, Any]]:
+    match part:
+        case ToolCall():
+            name = conversion.name(index, part)
+            return [{"toolUse": {"toolUseId": conversion.ids[part.id], "name": name, "input": arguments(part)}}]
+        case ToolResult():
+            return [_result(part, conversion)]
+        case Thinking():
+            kept = conversion.thinking(index, [part])
+            return _thinking(index, part, conversion) if kept else []
+        case _:
+            return _shown(part)
+
+
+def _shown(part: Part) -> list[dict[str, Any]]:
+    if isinstance(part, Image):
+        return [{"image": {"format": part.mime.removeprefix("image/"), "source": {"bytes": part.data}}}]
+    return [{"text": text.text} for text in texts([part])]
+
+
+def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
+    content = [block for piece in result.content for block in _shown(piece)]
+    if not texts(result.content):
+        content.insert(0, {"text": IMAGE_BELOW if images(result.content) else EMPTY})
+    status = "error" if result.is_error else "success"
+    return {"toolResult": {"toolUseId": conversion.ids.answer(result.id), "content": content, "status": status}}
+
+
+def _thinking(index: int, part: Thinking, conversion: Conversion) -> list[dict[str, Any]]:
+    if not part.redacted:
+        return [{"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}]
+    if _is_bytes(part.signature or ""):
+        return [{"reasoningContent": {"redactedContent": part.signature}}]
+    conversion.note(index, "dropped", "redacted thinking that is not base64")
+    return []
+
+
+def _is_bytes(text: str) -> bool:
+    try:
+        return bool(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError):
+        return False

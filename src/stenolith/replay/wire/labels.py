@@ -1,0 +1,63 @@
+"""Ids and tool names inside one wire's limits: the same word always becomes the same label, two never share one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Final
+
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+_DIGITS: Final = 10  # hex digits of a hash behind a readable stem
+_FULL: Final = 32  # hex digits of a hash that stands alone
+
+
+class Labels:
+    """Give every word a label that matches *pattern* (empty: anything) and is at most *longest* long.
+
+    A word that fits keeps itself. Labels are given in the order of first use, so a longer history
+    never changes an earlier one. *halves*: of ``call_1|fc_1`` only the part before the bar counts.
+    """
+
+    def __init__(self, *, pattern: str, longest: int, fallback: str, halves: bool = False) -> None:
+        self._pattern = re.compile(pattern) if pattern else None
+        self._longest = longest
+        self._fallback = fallback
+        self._halves = halves
+        self._given: dict[str, str] = {}
+        self._by_half: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def __getitem__(self, word: str) -> str:
+        """Return the label of *word*."""
+        found = self._given.get(word)
+        if found is None:
+            found = self._given[word] = next(label for label in self._tries(word) if self._free(label))
+            self._by_half.setdefault(_half(word), found)
+            self._taken.add(found)
+        return found
+
+    def answer(self, word: str) -> str:
+        """Return the label of the call that a result names, also when it names only one half."""
+        known = self._given.get(word) or (self._by_half.get(_half(word)) if self._halves else None)
+        return known or self[word]
+
+    def _tries(self, word: str) -> Iterator[str]:
+        stem = _half(word) if self._halves else word
+        yield stem
+        clean = _ILLEGAL.sub("_", stem)[: self._longest]
+        yield clean
+        yield f"{self._fallback}{clean}"[: self._longest]
+        for number in count():
+            digest = hashlib.sha256(f"{word}:{number}".encode(errors="surrogatepass")).hexdigest()
+            yield f"{clean[: max(0, self._longest - _DIGITS - 1)]}_{digest[:_DIGITS]}"
+            yield f"{self._fallback}{digest[:_FULL]}"[: self._longest]
+
+    def _free(self, label: str) -> bool:
+        fits = 0 < len(label) <= self._longest and (self._pattern is None or self._pattern.fullmatch(label) is not None)
+        return fits and label not in self._taken
+
+
+def _half(word: str) -> str:
+    return word.partition("|")[0]
