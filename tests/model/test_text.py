@@ -63,8 +63,8 @@ def test_a_question_asks_without_the_words_that_every_sentence_has(
     assert bool(asked) is bool(words or starts)
 
 
-def test_the_characters_of_an_abbreviation_are_its_fallback() -> None:
-    assert query_terms("北大在哪里").fallback == ("北", "大")
+def test_the_pairs_of_a_question_are_its_fallback() -> None:
+    assert query_terms("北大 API 在哪里").fallback == ("北大",)
 
 
 @given(st.text(max_size=200))

@@ -46,8 +46,8 @@ class QueryTerms:
 
     *words* are whole terms in the order they were asked, each once.  *starts* are single CJK
     characters that stand alone (猫): look for any term that begins with one of them.  *fallback*
-    are the characters of the words: where no word hits, look for terms that begin with them, which
-    finds 北京大学 for the abbreviation 北大.
+    are the pairs among the words: where no word hits, look for rows that hold both characters of a
+    pair, each at the beginning of some term, which finds 北京大学 for the abbreviation 北大.
     """
 
     words: tuple[str, ...]
@@ -96,8 +96,8 @@ def query_terms(text: str) -> QueryTerms:
             target.update(dict.fromkeys(_word_terms(token)))
     if not words and not starts:
         return QueryTerms(words=tuple(spare))
-    chars = dict.fromkeys(char for word in words for char in word if _CJK_CHAR.match(char))
-    return QueryTerms(words=tuple(words), starts=tuple(starts), fallback=tuple(chars))
+    pairs = tuple(word for word in words if len(word) == 2 and _CJK_CHAR.match(word))
+    return QueryTerms(words=tuple(words), starts=tuple(starts), fallback=pairs)
 
 
 def _sort_run(run: str) -> tuple[list[str], list[str]]:

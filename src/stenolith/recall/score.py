@@ -70,13 +70,14 @@ def score(
     of those rows that have one.
     """
     weights = _weights(asked, statistics)
-    parts = _part_weights(question, weights)
+    sides = [weights, *_parts(question, weights)]
+    wanted = frozenset(asked.words)
     speaker = _named(question, candidates)
+    mean = max(statistics.mean_length, 1.0)
     found = []
     for candidate in candidates:
-        counts = _frequencies(candidate, asked)
-        norm = K1 * (1 - B + B * (candidate.length + candidate.context_length) / max(statistics.mean_length, 1.0))
-        coverage = _coverage(counts, weights, parts, norm)
+        norm = K1 * (1 - B + B * (candidate.length + candidate.context_length) / mean)
+        coverage = _coverage(_frequencies(candidate, wanted, asked.starts), sides, norm)
         near = closeness.get(candidate.ref_id)
         total = coverage + _hints(question, candidate, speaker) + COSINE_SHARE * (near or 0.0)
         found.append(Scored(ref_id=candidate.ref_id, score=total, coverage=coverage, closeness=near))
@@ -94,40 +95,41 @@ def _weights(asked: QueryTerms, statistics: Statistics) -> dict[str, float]:
     return found
 
 
-def _part_weights(question: Question, weights: Mapping[str, float]) -> list[dict[str, float]]:
+def _parts(question: Question, weights: Mapping[str, float]) -> list[dict[str, float]]:
+    """Return the weights of each sentence of a question with several, and nothing for one with one."""
     parts = []
     for part in question.parts:
         names = [*part.words, *(f"{char}*" for char in part.starts)]
-        kept = {name: weights[name] for name in names if name in weights}
-        if kept:
-            parts.append(kept)
-    return parts if len(parts) > 1 else []
+        parts.append({name: weights[name] for name in names if name in weights})
+    asking = [part for part in parts if part]
+    return asking if len(asking) > 1 else []
 
 
-def _coverage(
-    counts: Mapping[str, float], weights: Mapping[str, float], parts: Sequence[Mapping[str, float]], norm: float
-) -> float:
+def _coverage(counts: Mapping[str, float], sides: Sequence[Mapping[str, float]], norm: float) -> float:
     """Return the covered share of the question; one of several sentences counts half of it."""
-    whole = _share(counts, weights, norm)
-    if not parts:
-        return whole
-    return 0.5 * whole + 0.5 * max(_share(counts, part, norm) for part in parts)
+    if not counts:
+        return 0.0
+    gained = {name: count * (K1 + 1) / (count + norm) for name, count in counts.items()}
+    whole, *parts = (_share(gained, weights) for weights in sides)
+    return 0.5 * whole + 0.5 * max(parts) if parts else whole
 
 
-def _share(counts: Mapping[str, float], weights: Mapping[str, float], norm: float) -> float:
+def _share(gained: Mapping[str, float], weights: Mapping[str, float]) -> float:
     best = sum(weights.values()) * (K1 + 1)
-    got = sum(weights[name] * count * (K1 + 1) / (count + norm) for name, count in counts.items() if name in weights)
+    got = 0.0
+    for name, gain in gained.items():
+        if name in weights:
+            got += weights[name] * gain
     return got / best if best > 0 else 0.0
 
 
-def _frequencies(candidate: Candidate, asked: QueryTerms) -> dict[str, float]:
+def _frequencies(candidate: Candidate, wanted: frozenset[str], starts: Sequence[str]) -> dict[str, float]:
     """Return how often each asked term occurs in the row; in its context it counts less."""
-    wanted = frozenset(asked.words)
     counts: dict[str, float] = defaultdict(float)
     own = candidate.terms.split()
     for word in wanted.intersection(own):
         counts[word] += own.count(word)
-    for char in asked.starts:
+    for char in starts:
         begun = sum(1 for word in own if word.startswith(char))
         if begun:
             counts[f"{char}*"] += begun
