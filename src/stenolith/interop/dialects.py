@@ -55,9 +55,10 @@ def unfolded(element: Element) -> list[Element]:
     A payload's ``system`` or ``instructions`` comes first, as a system message.
     """
     value = element.value
-    if not isinstance(value, Mapping) or "role" in value or "type" in value:
+    if not isinstance(value, Mapping) or "role" in value:
         return [element]
-    holder = next((key for key in _HOLDERS if isinstance(value.get(key), list | str)), None)
+    holders = _HOLDERS[:1] if "type" in value else _HOLDERS
+    holder = next((key for key in holders if isinstance(value.get(key), list | str)), None)
     if holder is None:
         return [element]
     items = value[holder] if isinstance(value[holder], list) else [{"role": "user", "content": value[holder]}]

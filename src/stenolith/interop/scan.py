@@ -19,7 +19,7 @@ from stenolith.interop.reading import Problem
 
 MAX_DEPTH: Final = 128  # deeper values overflow the stack of whoever writes them again
 _CHUNK: Final = 1 << 20
-_HEAD: Final = 8 << 20
+_HEAD: Final = 1 << 20
 _BLANK: Final = b" \t\r\n\x00"  # NUL: what a crash leaves behind a file's last block
 _BOM: Final = codecs.BOM_UTF8
 _WIDE_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
