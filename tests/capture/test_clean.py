@@ -180,7 +180,7 @@ def test_a_block_pasted_back_in_front_of_the_question_is_removed_c08():
 def test_commands_of_claude_code_become_what_was_typed():
     scaffold = "<command-message>review is running…</command-message>\n<command-name>/review</command-name>\n"
     cleaned = user(scaffold + "<command-args>the login on mobile</command-args>")
-    assert cleaned.text.split() == "/review the login on mobile".split()
+    assert " ".join(cleaned.text.split()) == "/review the login on mobile"
     assert cleaned.skip is None
     bare = (
         "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>"
@@ -280,8 +280,7 @@ SKIPPED = [
     ("<b>HEARTBEAT_OK</b>.", "heartbeat"),
     ("[OpenClaw heartbeat poll]", "heartbeat"),
     (
-        "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old tasks "
-        "from prior chats. If nothing needs attention, reply HEARTBEAT_OK.\nCurrent time: Sunday",
+        "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Reply HEARTBEAT_OK.\nCurrent time: 9",
         "heartbeat",
     ),
     ("System: [2026-04-09 15:09:01 UTC] Exec failed\n\n[OpenClaw heartbeat poll]", "heartbeat"),
@@ -423,11 +422,8 @@ def test_text_without_any_marker_changes_only_at_its_ends_and_breaks(text):
 @given(words=PLAIN, row=st.sampled_from(REMOVING), behind=st.booleans())
 def test_words_wrapped_by_a_host_come_back(words, row, behind):
     bare = user(words).text
-    if row.place is Place.HEAD or not behind:
-        wrapped = row.example + "\n\n" + bare
-    else:
-        wrapped = bare + "\n\n" + row.example
-    assert user(wrapped).text == bare
+    pieces = [bare, row.example] if behind and row.place is Place.LINE else [row.example, bare]
+    assert user("\n\n".join(pieces)).text == bare
 
 
 @given(st.text(max_size=60))
