@@ -1,0 +1,197 @@
+"""Runtime context inside texts: our own nonce marks, OpenClaw's delimiters and headers, inbound metadata.
+
+A host composes a prompt from what a person typed and what the runtime adds. Only the former is
+transcript; what leaked into stored text or was parroted by a model is cut here
+(``spec/replay.md`` section 3.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stenolith.model.message import Message, Part, Role, Text
+from stenolith.model.provenance import ProvenanceKind
+from stenolith.replay.plan import RUNTIME_CONTEXT, Plan, is_generated, with_parts
+from stenolith.replay.report import Change, Line, Passed
+
+LEGACY_OPEN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
+LEGACY_CLOSE: Final = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+_LEGACY_SAFE: Final = {
+    LEGACY_OPEN: "[[OPENCLAW_INTERNAL_CONTEXT_BEGIN]]",
+    LEGACY_CLOSE: "[[OPENCLAW_INTERNAL_CONTEXT_END]]",
+}
+_OWN: Final = re.compile(r"⟦(/?)ctx:([0-9A-Za-z_-]+)⟧")
+_HEADER: Final = re.compile(
+    r"^OpenClaw runtime context (?:for the immediately preceding user message\.|for the active user request in this"
+    r" turn[^\n]*|\(internal\):)[ \t]*\n"
+    r"This context is runtime-generated, not user-authored\. Keep internal details private\.",
+    re.MULTILINE,
+)
+_METADATA: Final = re.compile(
+    r"^(?:Conversation info|Sender|Thread starter|Replied message|Forwarded message(?: context)?|Chat history[^\n(]*)"
+    r" \(untrusted(?: metadata|, for context)\):[ \t]*\n```json\n(?:(?!```)[^\n]*\n)*```[ \t]*(?:\n|\Z)",
+    re.MULTILINE,
+)
+_STAMP: Final = re.compile(r"\A\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? [^\]\n]{1,16}\] ")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Whose text is read: *composed* by a runtime, else typed; *nonce* names our own store's marks."""
+
+    composed: bool = False
+    nonce: str = ""
+
+
+def wrap_context(text: str, nonce: str) -> str:
+    """Return *text* between our own marks, each alone on its line; marks inside it are disarmed."""
+    for mark, safe in _LEGACY_SAFE.items():
+        text = text.replace(mark, safe)
+    disarmed = _OWN.sub(r"[\1ctx:\2]", text)
+    return f"⟦ctx:{nonce}⟧\n{disarmed}\n⟦/ctx:{nonce}⟧"
+
+
+def strip_context(text: str, author: Author | None = None) -> str:
+    """Return *text* without runtime context.
+
+    Blocks are cut where their marks stand alone on a line outside fenced code; nesting counts. A
+    block without an end is cut to the end of a *composed* text and left alone in a typed one, so
+    that nobody who pastes a mark loses the rest of a message. Other text is returned unchanged.
+    """
+    author = author or Author()
+    cut = _cut_blocks(text, author) if LEGACY_OPEN in text or "⟦ctx:" in text else text
+    if "OpenClaw runtime context" in cut:
+        cut = _cut_header(cut, author)
+    if "(untrusted" in cut:
+        cut = _METADATA.sub("", cut)
+    if cut.startswith("["):
+        cut = _STAMP.sub("", cut)
+    return text if cut == text else cut.strip()
+
+
+def _cut_header(text: str, author: Author) -> str:
+    found = _HEADER.search(text)
+    typed_around_it = found is not None and found.start() > 0 and not author.composed
+    return text if found is None or typed_around_it else text[: found.start()]
+
+
+def _cut_blocks(text: str, author: Author) -> str:
+    lines = text.split("\n")
+    ends = _block_ends(lines, author)
+    kept: list[str] = []
+    at, fence = 0, ""
+    while at < len(lines):
+        if at in ends and not fence:
+            kept += [""] if kept and kept[-1] else []
+            at = ends[at] + 1
+            at += at < len(lines) and not lines[at]
+            continue
+        fence = _fence_after(lines[at], fence)
+        kept.append(lines[at])
+        at += 1
+    return "\n".join(kept)
+
+
+def _block_ends(lines: Sequence[str], author: Author) -> dict[int, int]:
+    """Return, for each line that opens a block, the line that ends it; nested marks pair up."""
+    open_at: dict[str, list[int]] = {}
+    ends: dict[int, int] = {}
+    for at, line in enumerate(lines):
+        word = line.strip()
+        if open_at.get(word):
+            ends[open_at[word].pop()] = at
+        elif closing := _closing(word, author):
+            open_at.setdefault(closing, []).append(at)
+    if author.composed:
+        ends |= {at: len(lines) - 1 for left in open_at.values() for at in left}
+    return ends
+
+
+def _closing(line: str, author: Author) -> str:
+    """Return the mark that ends the block which *line* opens; empty when it opens none we know."""
+    if line == LEGACY_OPEN:
+        return LEGACY_CLOSE
+    own = _OWN.fullmatch(line)
+    if own is None or own[1]:
+        return ""
+    known = author.composed or not author.nonce or own[2] == author.nonce
+    return f"⟦/ctx:{own[2]}⟧" if known else ""
+
+
+def _fence_after(line: str, fence: str) -> str:
+    found = _FENCE.fullmatch(line)
+    if found is None:
+        return fence
+    if not fence:
+        return found[1]
+    closes = found[1].startswith(fence) and not found[2].strip()
+    return "" if closes else fence
+
+
+def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Cut runtime context out of user and assistant texts (section 3.1)."""
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for line in lines:
+        message = line.message
+        if message.role not in _SPEAKERS or message.extra.get("custom_type") == RUNTIME_CONTEXT:
+            kept.append(line)
+            continue
+        found = [strip_context(part.text, _author(message, plan)) for part in message.parts if type(part) is Text]
+        if found == [part.text for part in message.parts if type(part) is Text]:
+            kept.append(line)
+            continue
+        kept.append(with_parts(line, _replace_texts(message.parts, iter(found))))
+        changes.append(Change(rule="runtime-context", index=line.at, action="cut", detail=message.text()))
+    return kept, changes
+
+
+_SPEAKERS: Final = frozenset({Role.USER, Role.ASSISTANT})
+
+
+def _author(message: Message, plan: Plan) -> Author:
+    internal = message.provenance is not None and message.provenance.kind is ProvenanceKind.INTERNAL_SYSTEM
+    composed = message.role is Role.ASSISTANT or internal or "custom_type" in message.extra
+    return Author(composed=composed, nonce=plan.options.nonce)
+
+
+def _replace_texts(parts: Sequence[Part], texts: Iterator[str]) -> list[Part]:
+    return [replace(part, text=next(texts)) if type(part) is Text else part for part in parts]
+
+
+def place_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Keep runtime-context messages of the current turn only, behind its user message where policy says so."""
+    spots = [at for at, line in enumerate(lines) if line.message.extra.get("custom_type") == RUNTIME_CONTEXT]
+    if not spots:
+        return lines, ()
+    start = _turn_start(lines)
+    old = {at for at in spots if at < start}
+    kept = [line for at, line in enumerate(lines) if at not in old]
+    changes = [
+        Change(rule="runtime-context", index=lines[at].at, action="dropped", detail=lines[at].message.text())
+        for at in sorted(old)
+    ]
+    return (_behind_user(kept) if plan.policy.append_only_runtime_context else kept), changes
+
+
+def _turn_start(lines: Sequence[Line]) -> int:
+    users = [at for at, line in enumerate(lines) if line.message.role is Role.USER and not is_generated(line.message)]
+    at = users[-1] if users else 0
+    while at > 0 and lines[at - 1].message.role not in {Role.ASSISTANT, Role.TOOL}:
+        at -= 1
+    return at
+
+
+def _behind_user(lines: list[Line]) -> list[Line]:
+    start = _turn_start(lines)
+    end = start
+    while end < len(lines) and lines[end].message.role is Role.USER:
+        end += 1
+    asked = lines[start:end]
+    behind = [line for line in asked if line.message.extra.get("custom_type") == RUNTIME_CONTEXT]
+    before = [line for line in asked if line.message.extra.get("custom_type") != RUNTIME_CONTEXT]
+    return [*lines[:start], *before, *behind, *lines[end:]]

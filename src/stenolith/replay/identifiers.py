@@ -1,0 +1,195 @@
+"""Tool call ids that a wire accepts: unique, deterministic, and never changed by what comes later.
+
+``spec/replay.md`` section 3.7. Ids are given in order of appearance and depend only on what stands
+before, so the ids of a history are a prefix of the ids of any longer one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final, assert_never
+
+from stenolith.model.message import Message, Part, Role, ToolCall, ToolResult
+from stenolith.replay.plan import Plan, has_calls, with_parts
+from stenolith.replay.policy import Api, DuplicateStyle, IdMode, Policy
+from stenolith.replay.report import Change, Line, Passed
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9]")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
+_KIMI: Final = r"functions\.[A-Za-z0-9_-]+:\d+"
+_TOOLU: Final = r"toolu_[A-Za-z0-9_]+"
+_STRICT_MAX: Final = 40
+_HALF_MAX: Final = 64
+_CALL: Final = re.compile(r"call_[A-Za-z0-9_-]{1,59}")
+_ITEM: Final = re.compile(r"fc_[A-Za-z0-9_-]{1,61}")
+
+Namer = Callable[[Message], Sequence[str]]
+
+
+def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
+    """Give every call the id that *namer* returns for it, and its result the same."""
+    kept: list[Line] = []
+    changes: list[Change] = []
+    waiting: dict[str, list[str]] = {}
+    for line in lines:
+        message = line.message
+        if message.role is Role.TOOL:
+            kept.append(_renamed_result(line, waiting))
+            continue
+        if not has_calls(message):
+            kept.append(line)
+            continue
+        old = [part.id for part in message.parts if type(part) is ToolCall]
+        new = namer(message)
+        waiting = {}
+        for was, now in zip(old, new, strict=True):
+            waiting.setdefault(was, []).append(now)
+        if list(new) == old:
+            kept.append(line)
+            continue
+        kept.append(with_parts(line, _renamed(message.parts, iter(new))))
+        detail = ", ".join(f"{was} -> {now}" for was, now in zip(old, new, strict=True) if was != now)
+        changes.append(Change(rule="tool-call-id", index=line.at, action="renamed", detail=detail))
+    return kept, changes
+
+
+def _renamed(parts: Sequence[Part], new: Iterator[str]) -> list[Part]:
+    return [_with_id(part, next(new)) if type(part) is ToolCall else part for part in parts]
+
+
+def _with_id(call: ToolCall, name: str) -> ToolCall:
+    return call if call.id == name else replace(call, id=name)
+
+
+def _renamed_result(line: Line, waiting: dict[str, list[str]]) -> Line:
+    result = line.message.parts[0]
+    if not isinstance(result, ToolResult):
+        return line
+    mine = waiting.get(result.id)
+    name = mine.pop(0) if mine else result.id
+    return line if name == result.id else with_parts(line, (replace(result, id=name),))
+
+
+def assign_ids(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Rewrite ids in the mode of the policy; whatever the mode, no two calls of a request share one."""
+    given = _Given(plan.policy)
+    return rename_calls(lines, lambda message: [given.give(p.id) for p in message.parts if type(p) is ToolCall])
+
+
+class _Given:
+    """The ids handed out so far, and how often each raw one was met."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._used: set[str] = set()
+        self._items: set[str] = set()
+        self._met: dict[str, int] = {}
+        self._native = _native(policy)
+
+    def give(self, raw: str) -> str:
+        """Return the final id for the next occurrence of *raw*."""
+        count = self._met[raw] = self._met.get(raw, 0) + 1
+        found = self._candidate(raw, count)
+        self._used.add(found.partition("|")[0] if self._policy.api is Api.OPENAI_RESPONSES else found)
+        return found
+
+    def _candidate(self, raw: str, count: int) -> str:
+        if self._policy.api is Api.OPENAI_RESPONSES:
+            return self._responses(raw, count)
+        if count == 1 and self._native(raw) and raw not in self._used:
+            return raw
+        match self._policy.tool_call_id_mode:
+            case IdMode.STRICT:
+                return self._strict(raw if count == 1 else f"{raw}:{count}")
+            case IdMode.STRICT9:
+                return self._strict9(raw if count == 1 else f"{raw}:{count}")
+            case IdMode.NONE:
+                return self._plain(raw, count)
+            case _ as never:
+                assert_never(never)
+
+    def _strict(self, raw: str) -> str:
+        room = min(_STRICT_MAX, self._policy.id_max)
+        found = _OTHER.sub("", raw)[:room] or ("sanitizedtoolid" if raw.strip() else "defaulttoolid")
+        return found if found not in self._used else self._suffixed(found, raw, room)
+
+    def _suffixed(self, found: str, raw: str, room: int) -> str:
+        tail = _hash(raw)[:8]
+        name = found[: room - len(tail)] + tail
+        number = 2
+        while name in self._used:
+            tail = f"{_hash(raw)[:8]}{number}"
+            name = found[: room - len(tail)] + tail
+            number += 1
+        return name
+
+    def _strict9(self, raw: str) -> str:
+        letters = _OTHER.sub("", raw)
+        name = letters[:9] if len(letters) >= 9 else _hash(raw)[:9]
+        number = 1
+        while name in self._used:
+            name = _hash(f"{raw}:{number}")[:9]
+            number += 1
+        return name
+
+    def _plain(self, raw: str, count: int) -> str:
+        """Keep an id that fits the wire; else make it fit (section 3.7.3 e)."""
+        own = raw.partition("|")[0] if self._policy.api is Api.OPENAI_CHAT else raw
+        room = self._policy.id_max
+        name = own if _fits(own, self._policy) else self._suffixed(_UNSAFE.sub("_", own), raw, room)
+        if name not in self._used:
+            return name
+        if self._policy.duplicate_tool_call_id_style is DuplicateStyle.OPENAI:
+            name = f"call_{_hash(f'{raw}:{count}')[:24]}"
+        return name if name not in self._used else self._suffixed(_UNSAFE.sub("_", own), f"{raw}:{count}", room)
+
+    def _responses(self, raw: str, count: int) -> str:
+        """Bring both halves of ``call|item`` into canonical form, each unique in the request (3.11.4)."""
+        call, _, item = raw.partition("|")
+        name = _canonical(call, "call_", _CALL)
+        number = count
+        while name in self._used:
+            name = _derived(call, "call_", f"{call}:{number + 1}")
+            number += 1
+        half = _canonical(item, "fc_", _ITEM) if item else ""
+        if not half or half in self._items:
+            return name
+        self._items.add(half)
+        return f"{name}|{half}"
+
+
+def _canonical(half: str, prefix: str, form: re.Pattern[str]) -> str:
+    return half if form.fullmatch(half) else _derived(half, prefix, half)
+
+
+def _derived(half: str, prefix: str, seed: str) -> str:
+    tail = f"_{_hash(seed)[:10]}"
+    stem = _UNSAFE.sub("_", half.removeprefix(prefix))
+    return f"{prefix}{stem[: _HALF_MAX - len(prefix) - len(tail)]}{tail}"
+
+
+def _fits(name: str, policy: Policy) -> bool:
+    pattern = policy.id_pattern
+    return 0 < len(name) <= policy.id_max and (not pattern or re.fullmatch(pattern, name) is not None)
+
+
+def _native(policy: Policy) -> Callable[[str], bool]:
+    form = _native_form(policy.native_id_pattern, policy.preserve_native_anthropic_tool_use_ids)
+    mode = policy.tool_call_id_mode
+    if mode is not IdMode.STRICT:
+        return lambda _: False
+    return lambda raw: form.fullmatch(raw) is not None and _fits(raw, policy)
+
+
+@lru_cache(maxsize=32)
+def _native_form(pattern: str, anthropic: bool) -> re.Pattern[str]:
+    forms = [_KIMI, *([_TOOLU] if anthropic else []), *([pattern] if pattern else [])]
+    return re.compile("|".join(f"(?:{form})" for form in forms))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,283 @@
+"""Calls and results as pairs: each result directly behind the call it answers.
+
+Ids repeat (issue 109443), so a result belongs to an *occurrence* of a call. A frame is a
+tool-calling assistant up to the next one; inside it results are taken first in, first out. A result
+that stands in a later frame moves back only when it can answer one occurrence alone, or when as many
+are open as there are results (``spec/replay.md`` section 3.9.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from stenolith.model.message import Message, Role, Text, ToolCall, ToolResult
+from stenolith.replay.plan import CALLS_OMITTED, Plan, has_calls, result_text, with_parts
+from stenolith.replay.report import Change, Line, Passed
+
+RULE: Final = "pairing"
+
+
+class _Slot:
+    """One occurrence of a call and the result it holds so far."""
+
+    __slots__ = ("call", "frame", "held")
+
+    def __init__(self, frame: int, call: ToolCall) -> None:
+        self.frame, self.call = frame, call
+        self.held: int | None = None  # the position of the result's line
+
+
+class _Stray:
+    """A result that its own frame could not take."""
+
+    __slots__ = ("at", "frame", "id")
+
+    def __init__(self, at: int, frame: int, name: str) -> None:
+        self.at, self.frame, self.id = at, frame, name
+
+
+def adopt_results(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Put every result behind its call, in call order; a result without a call leaves with its text."""
+    if not plan.policy.repair_tool_use_result_pairing:
+        return lines, ()
+    ledger = _Ledger(lines)
+    ledger.read()
+    ledger.place_strays()
+    return ledger.emit()
+
+
+class _Ledger:
+    """Who answers whom, built in one walk and settled in a second one over what is left."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+        self.slots: dict[int, list[_Slot]] = {}
+        self.by_id: dict[str, list[_Slot]] = {}
+        self.strays: list[_Stray] = []
+        self.fresh: list[_Stray] = []  # of the frame that is being read
+        self.nameless: list[int] = []
+        self.frame = -1
+        self.waiting: dict[str, list[_Slot]] = {}
+
+    def read(self) -> None:
+        """Assign results inside their frames."""
+        for at, line in enumerate(self.lines):
+            message = line.message
+            if message.role is Role.TOOL:
+                self._take(at)
+            elif has_calls(message):
+                self._close()
+                self._open(at, message)
+        self._close()
+
+    def _open(self, at: int, message: Message) -> None:
+        self.frame = at
+        slots = [_Slot(at, part) for part in message.parts if type(part) is ToolCall]
+        self.slots[at] = slots
+        self.waiting = {}
+        for slot in slots:
+            name = slot.call.id.strip()
+            if name:
+                self.waiting.setdefault(name, []).append(slot)
+                self.by_id.setdefault(name, []).append(slot)
+
+    def _take(self, at: int) -> None:
+        result = self.result(at)
+        name = result.id.strip()
+        if not name:
+            self.nameless.append(at)
+            return
+        mine = self.waiting.get(name, ())
+        slot = next((slot for slot in mine if slot.held is None), None)
+        if slot is None and not result.synthetic:
+            slot = next((slot for slot in mine if self._is_replaceable(slot)), None)
+        if slot is None:
+            self.fresh.append(_Stray(at, self.frame, name))
+        else:
+            slot.held = at
+
+    def _is_replaceable(self, slot: _Slot) -> bool:
+        return slot.held is not None and self.result(slot.held).synthetic
+
+    def result(self, at: int) -> ToolResult:
+        """Return the result on the line at *at*; `shapes.settle_parts` left exactly one there."""
+        part = self.lines[at].message.parts[0]
+        return part if isinstance(part, ToolResult) else ToolResult(id="")
+
+    def _close(self) -> None:
+        """End a frame: match by the first half of ``call|item`` ids, then adopt results without id."""
+        slots = self.slots.get(self.frame, [])
+        if self.fresh:
+            self._match_halves([slot for slot in slots if slot.held is None and slot.call.id.strip()])
+        for at in self.nameless:
+            vacant = [slot for slot in slots if slot.held is None]
+            if len(vacant) == 1 and self.result(at).name.strip() in {"", vacant[0].call.name.strip()}:
+                vacant[0].held = at
+        self.nameless, self.fresh = [], []
+
+    def _match_halves(self, vacant: list[_Slot]) -> None:
+        halves: dict[str, list[_Slot]] = {}
+        for slot in vacant:
+            halves.setdefault(_half(slot.call.id), []).append(slot)
+        for stray in self.fresh:
+            mine = halves.get(_half(stray.id), [])
+            if len(mine) == 1 and mine[0].held is None:
+                mine[0].held = stray.at
+            else:
+                self.strays.append(stray)
+
+    def place_strays(self) -> None:
+        """Give displaced results back to the one earlier occurrence that can own them."""
+        groups: dict[str, list[_Stray]] = {}
+        for stray in self.strays:
+            if not self.result(stray.at).synthetic:
+                groups.setdefault(stray.id, []).append(stray)
+        for name, strays in groups.items():
+            last = strays[-1]
+            vacant = [
+                slot
+                for slot in self.by_id.get(name, ())
+                if slot.frame < last.frame and (slot.held is None or self._is_replaceable(slot))
+            ]
+            in_order = all(slot.frame < stray.frame for slot, stray in zip(vacant, strays, strict=False))
+            if len(vacant) == 1:
+                owner = next(stray for stray in strays if vacant[0].frame < stray.frame)
+                vacant[0].held = owner.at
+            elif len(vacant) == len(strays) and in_order:
+                for slot, stray in zip(vacant, strays, strict=True):
+                    slot.held = stray.at
+
+    def emit(self) -> Passed:
+        """Return the lines in their new order, and what moved or left."""
+        kept: list[Line] = []
+        changes: list[Change] = []
+        used: set[int] = set()
+        for at, line in enumerate(self.lines):
+            if line.message.role is Role.TOOL:
+                continue
+            slots = self.slots.get(at)
+            if slots is None:
+                kept.append(line)
+                continue
+            kept.append(_trimmed(line))
+            for offset, slot in enumerate((slot for slot in slots if slot.held is not None), start=1):
+                held = slot.held if slot.held is not None else at
+                used.add(held)
+                kept.append(_answer(self.lines[held], self.result(held), slot.call))
+                if held != at + offset:
+                    changes.append(Change(rule=RULE, index=self.lines[held].at, action="moved", detail=slot.call.id))
+        changes += self._orphans(used)
+        return kept, changes
+
+    def _orphans(self, used: set[int]) -> Iterator[Change]:
+        for at, line in enumerate(self.lines):
+            if line.message.role is Role.TOOL and at not in used:
+                result = self.result(at)
+                action = "dropped synthetic" if result.synthetic else "dropped"
+                yield Change(rule=RULE, index=line.at, action=action, detail=result_text(result))
+
+
+def _half(name: str) -> str:
+    return name.strip().partition("|")[0]
+
+
+def _trimmed(line: Line) -> Line:
+    parts = line.message.parts
+    if all(type(part) is not ToolCall or part.id == part.id.strip() for part in parts):
+        return line
+    return with_parts(line, (replace(p, id=p.id.strip()) if type(p) is ToolCall else p for p in parts))
+
+
+def _answer(line: Line, result: ToolResult, call: ToolCall) -> Line:
+    name = result.name.strip() or call.name.strip() or "unknown"
+    if result.id == call.id.strip() and result.name == name:
+        return line
+    return with_parts(line, (replace(result, id=call.id.strip(), name=name),))
+
+
+def answers(lines: Sequence[Line], at: int) -> list[ToolResult | None]:
+    """Return the result of each call of the assistant at *at*, in call order; None where there is none.
+
+    Results stand directly behind their assistant once `adopt_results` has run.
+    """
+    waiting: dict[str, list[ToolResult]] = {}
+    for line in _behind(lines, at):
+        result = line.message.parts[0]
+        if isinstance(result, ToolResult):
+            waiting.setdefault(result.id, []).append(result)
+    calls = [part for part in lines[at].message.parts if type(part) is ToolCall]
+    return [found.pop(0) if (found := waiting.get(call.id)) else None for call in calls]
+
+
+def _behind(lines: Sequence[Line], at: int) -> Iterator[Line]:
+    for next_at in range(at + 1, len(lines)):
+        if lines[next_at].message.role is not Role.TOOL:
+            return
+        yield lines[next_at]
+
+
+def fill_missing_results(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Answer every call: a synthetic error result where none was recorded, without any clock.
+
+    With pairing switched off the calls are removed instead, where the policy validates turns (3.10.2).
+    """
+    if not plan.policy.repair_tool_use_result_pairing:
+        return _strip_unanswered(lines, plan)
+    kept: list[Line] = []
+    changes: list[Change] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        kept.append(line)
+        at += 1
+        if not has_calls(line.message):
+            continue
+        told = list(_behind(lines, at - 1))
+        at += len(told)
+        missing = [call for call, answer in _unanswered(lines, at - len(told) - 1) if answer is None]
+        changes += [Change(rule=RULE, index=line.at, action="added", detail=f"result of {call.id}") for call in missing]
+        kept += _completed(line, told, plan) if missing else told
+    return kept, changes
+
+
+def _unanswered(lines: Sequence[Line], at: int) -> Iterator[tuple[ToolCall, ToolResult | None]]:
+    calls = (part for part in lines[at].message.parts if type(part) is ToolCall)
+    yield from zip(calls, answers(lines, at), strict=True)
+
+
+def _completed(line: Line, told: list[Line], plan: Plan) -> Iterator[Line]:
+    """Yield one result for each call, in call order."""
+    waiting: dict[str, list[Line]] = {}
+    for found in told:
+        result = found.message.parts[0]
+        waiting.setdefault(result.id if isinstance(result, ToolResult) else "", []).append(found)
+    for part in line.message.parts:
+        if type(part) is ToolCall:
+            mine = waiting.get(part.id)
+            yield mine.pop(0) if mine else _synthetic(line, part, plan)
+
+
+def _synthetic(line: Line, call: ToolCall, plan: Plan) -> Line:
+    content = (Text(text=plan.policy.missing_result_text),)
+    result = ToolResult(id=call.id, name=call.name, content=content, is_error=True, synthetic=True)
+    return Line(line.at, Message(role=Role.TOOL, parts=(result,), timestamp=line.message.timestamp))
+
+
+def _strip_unanswered(lines: Sequence[Line], plan: Plan) -> Passed:
+    if not plan.policy.validate_anthropic_turns:
+        return lines, ()
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for at, line in enumerate(lines):
+        if not has_calls(line.message):
+            kept.append(line)
+            continue
+        dangling = [call for call, answer in _unanswered(lines, at) if answer is None]
+        left = [part for part in line.message.parts if not any(part is call for call in dangling)]
+        kept.append(with_parts(line, left or [Text(text=CALLS_OMITTED)]) if dangling else line)
+        changes += [
+            Change(rule=RULE, index=line.at, action="stripped", detail=f"call {c.id} {c.name}") for c in dangling
+        ]
+    return kept, changes

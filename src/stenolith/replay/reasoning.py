@@ -1,0 +1,268 @@
+"""Which thinking may go back to a model: its own, whole, and only where its wire wants it.
+
+``spec/replay.md`` sections 3.5.3 and 3.6. The latest assistant gets no mercy: an invalid signature
+is never worth sending, and the caller is told to turn thinking off for the request instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, Final
+
+from stenolith.errors import InvalidInput
+from stenolith.model.message import Message, Origin, Part, Role, Text, Thinking, ToolCall
+from stenolith.replay.plan import REASONING_OMITTED, Plan, is_blank, last_user, with_parts
+from stenolith.replay.policy import Reasoning, parse_api
+from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.signature import is_signature
+
+FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
+_DATED: Final = re.compile(r"[-@]20\d{6}$")
+
+
+class Signature(StrEnum):
+    """What a thinking signature is (section 1.3)."""
+
+    MISSING = "missing"
+    FIELD = "field"
+    ITEM = "item"
+    OPAQUE = "opaque"
+
+
+def signature_kind(signature: str | None) -> Signature:
+    """Tell the four things apart that hosts keep under the same name."""
+    if signature is None or is_blank(signature):
+        return Signature.MISSING
+    if signature in FIELDS:
+        return Signature.FIELD
+    if signature.startswith(("{", "rs_")):
+        return Signature.ITEM
+    return Signature.OPAQUE
+
+
+def reasoning_item(part: Part) -> dict[str, Any] | None:
+    """Return the Responses item that a thinking part carries, or None when it carries none."""
+    if type(part) is not Thinking or part.signature is None or not part.signature.startswith("{"):
+        return None
+    try:
+        item = json.loads(part.signature)
+    except ValueError:
+        return None
+    return item if isinstance(item, dict) and str(item.get("type", "")).startswith("reasoning") else None
+
+
+def is_foreign(origin: Origin | None, plan: Plan) -> bool:
+    """Return whether another model wrote a message; an unknown writer counts as the target itself."""
+    if origin is None:
+        return False
+    target = plan.target
+    pairs = ((origin.provider, target.provider), (_model(origin.model), _model(target.model)))
+    if any(told and asked and told.strip().lower() != asked.strip().lower() for told, asked in pairs):
+        return True
+    return bool(origin.api) and _wire(origin.api) != target.api.value
+
+
+def _model(name: str) -> str:
+    return _DATED.sub("", name.strip())
+
+
+def _wire(api: str) -> str:
+    try:
+        return parse_api(api).value
+    except InvalidInput:
+        return api
+
+
+def foreign_check(plan: Plan) -> Callable[[Message], bool]:
+    """Return a question that remembers its answers: transcripts name few models."""
+    known: dict[Origin | None, bool] = {None: False}
+
+    def ask(message: Message) -> bool:
+        origin = message.origin
+        if origin not in known:
+            known[origin] = is_foreign(origin, plan)
+        return known[origin]
+
+    return ask
+
+
+def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Drop thinking that the target did not write, or whose signature it would reject (3.6.1, 3.6.2, 3.6.5)."""
+    foreign = foreign_check(plan)
+    stale = _staleness(lines)
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for at, line in enumerate(lines):
+        message = line.message
+        if message.role is not Role.ASSISTANT or not any(type(part) is Thinking for part in message.parts):
+            kept.append(line)
+            continue
+        judge = _Judge(plan, foreign=foreign(message), stale=stale(at, message))
+        parts: list[Part] = []
+        for part in message.parts:
+            reason = judge.objection(part) if type(part) is Thinking else ""
+            if not reason:
+                parts.append(part)
+                continue
+            parts += _as_text(part, reason, plan)
+            changes.append(Change(rule=reason, index=line.at, action="dropped", detail=getattr(part, "text", "")))
+        kept.append(line if len(parts) == len(message.parts) else with_parts(line, filled(parts)))
+    return kept, changes
+
+
+class _Judge:
+    """Says why one message's thinking cannot be sent."""
+
+    __slots__ = ("foreign", "plan", "stale")
+
+    def __init__(self, plan: Plan, *, foreign: bool, stale: bool) -> None:
+        self.plan, self.foreign, self.stale = plan, foreign, stale
+
+    def objection(self, part: Thinking) -> str:
+        """Return the rule that forbids *part*, or nothing."""
+        if self.plan.options.drop_all_thinking:
+            return "retry-without-thinking"
+        if self.foreign:
+            return "foreign-thinking"
+        wire = self.plan.policy.reasoning
+        if wire is Reasoning.SIGNED:
+            return self._signed(part)
+        if wire in {Reasoning.NONE, Reasoning.ITEMS}:
+            return ""
+        strange = {Signature.ITEM, Signature.OPAQUE} if wire is not Reasoning.THOUGHTS else {Signature.ITEM}
+        odd = part.redacted or signature_kind(part.signature) in strange
+        return "foreign-thinking" if odd else ""
+
+    def _signed(self, part: Thinking) -> str:
+        if self.stale:
+            return "stale-signature"
+        if signature_kind(part.signature) in {Signature.FIELD, Signature.ITEM}:
+            return "foreign-thinking"
+        valid = signature_kind(part.signature) is Signature.OPAQUE if part.redacted else is_signature(part.signature)
+        return "" if valid else "invalid-signature"
+
+
+def _as_text(part: Part, reason: str, plan: Plan) -> list[Part]:
+    wanted = plan.policy.foreign_thinking_as_text and reason == "foreign-thinking"
+    if not wanted or type(part) is not Thinking or is_blank(part.text) or part.redacted:
+        return []
+    return [Text(text=part.text)]
+
+
+def filled(parts: Sequence[Part]) -> list[Part]:
+    """Return *parts*, or a placeholder when no thinking and nothing else is left."""
+    return list(parts) if parts else [Text(text=REASONING_OMITTED)]
+
+
+def _staleness(lines: Sequence[Line]) -> Callable[[int, Message], bool]:
+    """Return a question whether a message was written before the newest compaction.
+
+    Order decides where it is known (kept entries are marked, and what stands before a summary is
+    older); otherwise clocks do.
+    """
+    summaries = [at for at, line in enumerate(lines) if line.message.extra.get("summary") == "compaction"]
+    newest = summaries[-1] if summaries else -1
+    stamp = lines[newest].message.timestamp if summaries else None
+
+    def ask(at: int, message: Message) -> bool:
+        if at < newest or message.extra.get("before_compaction") is True:
+            return True
+        return stamp is not None and message.timestamp is not None and message.timestamp < stamp
+
+    return ask
+
+
+def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Drop thought signatures that the target cannot have issued (section 3.5.3)."""
+    policy = plan.policy
+    if policy.preserve_signatures or policy.reasoning is Reasoning.ITEMS:
+        return lines, ()
+    foreign = foreign_check(plan)
+    only_base64 = policy.sanitize_thought_signatures
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for line in lines:
+        message = line.message
+        if message.role is not Role.ASSISTANT or not any(getattr(part, "signature", None) for part in message.parts):
+            kept.append(line)
+            continue
+        bare = only_base64 and foreign(message)
+        parts = [_without_bad_signature(part, bare=bare, only_base64=only_base64) for part in message.parts]
+        found = [
+            Change(rule="thought-signature", index=line.at, action="removed", detail=_signature(old))
+            for new, old in zip(parts, message.parts, strict=True)
+            if new is not old
+        ]
+        kept.append(with_parts(line, parts) if found else line)
+        changes += found
+    return kept, changes
+
+
+def _signature(part: Part) -> str:
+    return str(getattr(part, "signature", ""))
+
+
+def _without_bad_signature(part: Part, *, bare: bool, only_base64: bool) -> Part:
+    if not isinstance(part, Text | ToolCall | Thinking) or part.signature is None:
+        return part
+    if not only_base64:
+        return replace(part, signature=None) if type(part) is Text and part.signature.startswith("msg_") else part
+    return replace(part, signature=None) if bare or not is_signature(part.signature) else part
+
+
+def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Drop the thinking of finished turns where the policy says so (3.6.3, 3.6.4).
+
+    What stands after the last user always stays: providers want it on every step of a running tool
+    turn. ``drop_thinking_blocks`` spares the latest assistant wherever it stands.
+    """
+    policy = plan.policy
+    every = policy.drop_reasoning_from_history or plan.options.drop_prior_thinking
+    if not every and not policy.drop_thinking_blocks:
+        return lines, ()
+    end = last_user(lines)
+    if not every:
+        assistants = [at for at, line in enumerate(lines) if line.message.role is Role.ASSISTANT]
+        end = min(end, assistants[-1] if assistants else 0)
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for line in lines[: max(end, 0)]:
+        parts = [part for part in line.message.parts if type(part) is not Thinking]
+        if len(parts) == len(line.message.parts):
+            kept.append(line)
+            continue
+        lost = "\n".join(part.text for part in line.message.parts if type(part) is Thinking)
+        kept.append(with_parts(line, filled(parts)))
+        changes.append(Change(rule="past-thinking", index=line.at, action="dropped", detail=lost))
+    return [*kept, *lines[max(end, 0) :]], changes
+
+
+def shows(part: Part, plan: Plan) -> bool:
+    """Return whether the target's wire has a place for *part*."""
+    if type(part) is not Thinking:
+        return True
+    wire = plan.policy.reasoning
+    if wire is Reasoning.ITEMS:
+        return reasoning_item(part) is not None
+    if wire is Reasoning.SIGNED:
+        return True
+    return wire is not Reasoning.NONE and not is_blank(part.text)
+
+
+def fill_unseen_turns(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Give turns that hold only thinking the wire does not carry a placeholder: no empty message is sent."""
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for line in lines:
+        message = line.message
+        if message.role is not Role.ASSISTANT or any(shows(part, plan) for part in message.parts):
+            kept.append(line)
+            continue
+        lost = "\n".join(part.text for part in message.parts if type(part) is Thinking)
+        kept.append(with_parts(line, filled([])))
+        changes.append(Change(rule="unseen-thinking", index=line.at, action="replaced", detail=lost))
+    return kept, changes

@@ -1,0 +1,219 @@
+"""Every part in the message where it belongs, before any rule looks at it.
+
+Tool results stand in tool messages of their own, one each; assistants hold no results and no
+pictures; users no calls; unknown parts are named; a later system message becomes a user's note
+where the wire has no place for it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from stenolith.model.message import Image, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.provenance import Provenance, ProvenanceKind
+from stenolith.replay.plan import Plan, holding, is_blank, with_parts, wording
+from stenolith.replay.report import Change, Line, Passed
+
+_AT_HOME: Final[Mapping[Role, tuple[type[Part], ...]]] = {
+    Role.USER: (Text, Image),
+    Role.ASSISTANT: (Text, Thinking, ToolCall),
+    Role.TOOL: (ToolResult,),
+    Role.SYSTEM: (Text,),
+}
+_LONE: Final = re.compile(r"[\ud800-\udfff]")
+_SUMMARIES: Final = {
+    "compaction": "The conversation history before this point was compacted into the following summary:",
+    "branch": "The following is a summary of a branch that this conversation came back from:",
+}
+
+
+def settle_parts(lines: Sequence[Line], _: Plan) -> Passed:
+    """Move tool results into tool messages of their own and name or drop parts that their role cannot hold."""
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for line in lines:
+        role, parts = line.message.role, line.message.parts
+        home = _AT_HOME[role]
+        if all(type(part) in home for part in parts) and (role is not Role.TOOL or len(parts) == 1):
+            kept.append(line)
+            continue
+        settled = list(_settled(line))
+        kept += settled
+        changes += _losses(line, settled)
+    return kept, changes
+
+
+def _settled(line: Line) -> Iterator[Line]:
+    message = line.message
+    results = [part for part in message.parts if type(part) is ToolResult]
+    words = [part for part in (_at_home(part, message.role) for part in message.parts) if part is not None]
+    if message.role is Role.TOOL:
+        stray = tuple(part for part in words if isinstance(part, Text | Image))
+        results = _gathered(results, stray)
+        words = []
+    hollow = message.role is Role.ASSISTANT and not results  # a failed turn must not vanish unseen
+    rest = [with_parts(line, words)] if words or hollow else []
+    told = [Line(line.at, holding(message, (result,), role=Role.TOOL)) for result in results]
+    yield from [*rest, *told] if message.role is Role.ASSISTANT else [*told, *rest]
+
+
+def _gathered(results: list[ToolResult], stray: tuple[Text | Image, ...]) -> list[ToolResult]:
+    """Give words that stand beside a tool result to that result; without one they are a result without id."""
+    if not stray:
+        return results
+    if not results:
+        return [ToolResult(id="", content=stray)]
+    return [*results[:-1], replace(results[-1], content=(*results[-1].content, *stray))]
+
+
+def _at_home(part: Part, role: Role) -> Part | None:
+    """Return what stands for *part* in a message of *role*; None when nothing does."""
+    if type(part) in _AT_HOME[role] or (role is Role.TOOL and isinstance(part, Text | Image)):
+        return part if type(part) is not ToolResult else None
+    if isinstance(part, Opaque) and role in {Role.USER, Role.TOOL}:
+        return Text(text=f"[unsupported content omitted: {part.kind}]")
+    if isinstance(part, Image) and role is Role.ASSISTANT:
+        return Text(text="[image omitted: pictures in assistant messages are not replayed]")
+    return None
+
+
+def _losses(line: Line, settled: Sequence[Line]) -> Iterator[Change]:
+    role = line.message.role
+    for part in line.message.parts:
+        if type(part) not in _AT_HOME[role] and type(part) is not ToolResult:
+            moved = role is Role.TOOL and isinstance(part, Text | Image)
+            action = "moved" if moved else "omitted"
+            yield Change(rule="parts", index=line.at, action=action, detail=wording(part))
+    if len(settled) > 1:
+        yield Change(rule="parts", index=line.at, action="split", detail=f"into {len(settled)} messages")
+
+
+def clean_text(text: str) -> str:
+    """Return *text* without halves of surrogate pairs, which no provider's JSON reader takes (W-ANT-15)."""
+    return text if text.isascii() else _LONE.sub("", text)
+
+
+def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
+    """Make every text and argument valid Unicode and every number valid JSON (section 3.4.7)."""
+    kept: list[Line] = []
+    changes: list[Change] = []
+    for line in lines:
+        parts = [_clean_part(part) for part in line.message.parts]
+        if all(new is old for new, old in zip(parts, line.message.parts, strict=True)):
+            kept.append(line)
+            continue
+        kept.append(with_parts(line, parts))
+        changes.append(
+            Change(rule="unicode", index=line.at, action="cleaned", detail="lone surrogates or not a number")
+        )
+    return kept, changes
+
+
+def _clean_part(part: Part) -> Part:
+    if isinstance(part, Text | Thinking):
+        return _clean_words(part)
+    if isinstance(part, ToolCall):
+        return _clean_call(part)
+    return _clean_result(part) if isinstance(part, ToolResult) else part
+
+
+def _clean_words(part: Text | Thinking) -> Text | Thinking:
+    text = clean_text(part.text)
+    if text == part.text:
+        return part
+    # A signature covers the exact text: it does not survive a change.
+    return replace(part, text=text, signature=None) if isinstance(part, Thinking) else replace(part, text=text)
+
+
+def _clean_call(call: ToolCall) -> ToolCall:
+    arguments = _clean_value(call.arguments)
+    name, own = clean_text(call.name), clean_text(call.id)
+    if arguments is call.arguments and (own, name) == (call.id, call.name):
+        return call
+    return replace(call, arguments=arguments, id=own, name=name)
+
+
+def _clean_result(result: ToolResult) -> ToolResult:
+    content = tuple(
+        replace(piece, text=clean_text(piece.text)) if isinstance(piece, Text) and not piece.text.isascii() else piece
+        for piece in result.content
+    )
+    name, own = clean_text(result.name), clean_text(result.id)
+    if content == result.content and (own, name) == (result.id, result.name):
+        return result
+    return replace(result, content=content, id=own, name=name)
+
+
+def _clean_value(value: Any) -> Any:
+    """Return *value* itself when it is clean, else a clean copy."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() or not _LONE.search(value) else _LONE.sub("", value)
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    if kind is dict:
+        found = {_clean_value(key): _clean_value(item) for key, item in value.items()}
+        same = len(found) == len(value) and all(
+            a is b and c is d for (a, c), (b, d) in zip(found.items(), value.items(), strict=True)
+        )
+        return value if same else found
+    if kind is list or kind is tuple:
+        items = [_clean_value(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def render_notes(lines: Sequence[Line], plan: Plan) -> Passed:
+    """Word what only OpenClaw has a role for, and system messages where the wire has no place for them."""
+    kept: list[Line] = []
+    changes: list[Change] = []
+    opening = True
+    for line in lines:
+        message = line.message
+        if message.role is Role.SYSTEM:
+            found = _placed_system(line, in_place=opening or plan.policy.system_anywhere)
+        else:
+            opening = False
+            found = _rendered(line) if message.extra and message.role is Role.USER else line
+        if found is not line:
+            action = "worded" if found else "dropped"
+            changes.append(Change(rule="notes", index=line.at, action=action, detail=message.text()))
+        kept += [found] if found else []
+    return kept, changes
+
+
+def _placed_system(line: Line, *, in_place: bool) -> Line | None:
+    """Return a later system message as a note: moving it to the front would move the cached prefix."""
+    message = line.message
+    if is_blank(message.text()):
+        return None
+    provenance = message.provenance or Provenance(kind=ProvenanceKind.INTERNAL_SYSTEM)
+    return line if in_place else Line(line.at, replace(message, role=Role.USER, provenance=provenance, extra={}))
+
+
+def _rendered(line: Line) -> Line | None:
+    message = line.message
+    bash = message.extra.get("bash")
+    if isinstance(bash, dict):
+        if bash.get("excludeFromContext") is True:
+            return None
+        return line if message.parts else with_parts(line, (Text(text=_bash(bash)),))
+    sentence = _SUMMARIES.get(str(message.extra.get("summary")))
+    words = message.text()
+    if sentence is None or sentence in words:
+        return line
+    text = f"{sentence}\n\n<summary>\n{words}\n</summary>"
+    rest = tuple(part for part in message.parts if type(part) is not Text)
+    return with_parts(line, (Text(text=text), *rest))
+
+
+def _bash(bash: dict[str, Any]) -> str:
+    output = str(bash.get("output") or "")
+    shown = "(no output)" if is_blank(output) else f"```\n{output}\n```"
+    code = bash.get("exitCode")
+    ending = [f"Command exited with code {code}"] if code not in {None, 0} else []
+    return "\n".join([f"Ran `{bash.get('command', '')}`", shown, *ending])
