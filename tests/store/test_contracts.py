@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stenolith.testing.queue import CursorContract, LeaseContract, QueueContract
 from stenolith.testing.stores import AtomsContract, DatabaseContract
 
 
@@ -10,4 +11,16 @@ class TestDatabase(DatabaseContract):
 
 
 class TestAtoms(AtomsContract):
+    pass
+
+
+class TestQueue(QueueContract):
+    pass
+
+
+class TestLeases(LeaseContract):
+    pass
+
+
+class TestCursors(CursorContract):
     pass

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from stenolith.errors import NotFound
+from stenolith.errors import NotFound, StenolithError
 from stenolith.model.clock import Clock, wall_ms
 from stenolith.model.identity import new_id
 from stenolith.store.database import Database, Row, statements
@@ -22,6 +23,10 @@ State = Literal["pending", "running", "done", "dead"]
 LEASE_EXPIRED = "the worker that held this job stopped answering"
 """The error that a stolen job carries until it ends in another way."""
 _ERROR_CHARS = 500
+
+
+class LeaseLost(StenolithError):
+    """Another worker has taken this job over; what this one found is not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,30 +84,32 @@ class RetryDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """What a kind has left to do: *fresh* jobs were never tried; *at* is when the first is due (epoch ms).
+    """What a kind has left to do: *count* jobs in one *state*; *fresh* ones were never tried.
 
-    Of running jobs *at* is when the first lease ends.
+    *at* is when the first is due, or when the first lease of those running ends (epoch ms).
     """
 
     kind: str
     state: State
     fresh: bool
     at: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """How a worker takes jobs.
 
-    At most *limit* jobs of *kinds* for *lease_ms*; *eager* takes a job that was never tried before
-    it is due, which is how a person who waits skips the debounce.
+    *rooms* says of which kind how many at most, for *lease_ms*.  *eager* takes a job that was never
+    tried before it is due, which is how a person who waits skips the debounce.  *steal* also looks
+    for jobs whose lease ran out.
     """
 
     worker: str
-    kinds: Sequence[str]
+    rooms: Mapping[str, int]
     lease_ms: int
-    limit: int = 1
     eager: bool = False
+    steal: bool = True
 
 
 class Jobs:
@@ -186,13 +193,17 @@ class Jobs:
         given = {"lease": lease, "lease_until": now + claim.lease_ms, "now": now}
         taken: list[Row] = []
         async with self._database.transaction():
-            for kind in claim.kinds:
+            for kind, room in claim.rooms.items():
                 where = {**given, "kind": kind}
-                room = claim.limit - len(taken)
-                taken += await self._database.fetch(self._sql["steal_jobs"], **where, limit=room, error=LEASE_EXPIRED)
-                room = claim.limit - len(taken)
+                stolen: list[Row] = []
+                if claim.steal:
+                    stolen = await self._database.fetch(
+                        self._sql["steal_jobs"], **where, limit=room, error=LEASE_EXPIRED
+                    )
+                left = room - len(stolen)
+                taken += stolen
                 taken += await self._database.fetch(
-                    self._sql["claim_jobs"], **where, limit=room, eager=int(claim.eager)
+                    self._sql["claim_jobs"], **where, limit=left, eager=int(claim.eager)
                 )
         taken.sort(key=lambda row: (-row["priority"], row["run_after"], row["job_id"]))
         return [_job(row) for row in taken]
@@ -204,12 +215,30 @@ class Jobs:
         return bool(rows)
 
     async def finish(self, job: Job, result: Mapping[str, Any] | None = None) -> bool:
-        """End a job well; False says that the lease was lost and nothing was changed.
-
-        Call it first inside the transaction that writes the job's results: when it says False, roll
-        back.
-        """
+        """End a job well; False says that the lease was lost and nothing was changed."""
         return await self._end("finish_job", job, result=_dump(result or {}))
+
+    @asynccontextmanager
+    async def finishing(self, job: Job, result: Mapping[str, Any] | None = None) -> AsyncIterator[None]:
+        """Open the transaction that ends the job and writes what the block writes: both, or neither.
+
+        Raises `LeaseLost` before the block when the job is no longer ours.
+        """
+        async with self._database.transaction():
+            if not await self.finish(job, result):
+                raise LeaseLost
+            yield
+
+    @asynccontextmanager
+    async def holding(self, job: Job, lease_ms: int) -> AsyncIterator[None]:
+        """Open a transaction for part of the results, which extends the lease by *lease_ms* from now.
+
+        Raises `LeaseLost` before the block when the job is no longer ours.
+        """
+        async with self._database.transaction():
+            if not await self.heartbeat(job, lease_ms):
+                raise LeaseLost
+            yield
 
     async def fail(self, job: Job, error: str, decision: RetryDecision | None) -> bool:
         """Put a job back as *decision* says, or among the dead; False says that the lease was lost.
@@ -251,6 +280,7 @@ class Jobs:
                 state=row["state"],
                 fresh=bool(row["fresh"]),
                 at=row["run_after"] if row["state"] == "pending" else row["lease_until"],
+                count=row["n"],
             )
             for row in rows
         ]

@@ -20,7 +20,7 @@ UPDATE jobs SET state = 'running', lease_owner = :lease, lease_until = :lease_un
 WHERE job_id IN (
   SELECT waiting.job_id FROM jobs AS waiting
   WHERE waiting.state = 'pending' AND waiting.kind = :kind
-    AND (waiting.run_after <= :now OR (:eager = 1 AND waiting.attempts = 0))
+    AND (waiting.run_after <= :now OR (:eager = 1 AND waiting.attempts = 0 AND waiting.error = ''))
     AND NOT EXISTS (
       SELECT 1 FROM jobs AS busy
       WHERE busy.state = 'running' AND busy.kind = waiting.kind AND busy.owner_id = waiting.owner_id AND busy.key = waiting.key
@@ -96,8 +96,9 @@ SELECT COUNT(*) AS n FROM jobs
 WHERE kind = :kind AND owner_id = :owner_id AND key = :key AND state IN ('pending', 'running');
 
 -- name: waiting_jobs
-SELECT kind, state, CASE WHEN attempts = 0 THEN 1 ELSE 0 END AS fresh, MIN(run_after) AS run_after, MIN(lease_until) AS lease_until
-FROM jobs WHERE state IN ('pending', 'running') GROUP BY kind, state, CASE WHEN attempts = 0 THEN 1 ELSE 0 END;
+SELECT kind, state, CASE WHEN attempts = 0 AND error = '' THEN 1 ELSE 0 END AS fresh, COUNT(*) AS n,
+  MIN(run_after) AS run_after, MIN(lease_until) AS lease_until
+FROM jobs WHERE state IN ('pending', 'running') GROUP BY kind, state, CASE WHEN attempts = 0 AND error = '' THEN 1 ELSE 0 END;
 
 -- name: delete_jobs_of_owner
 DELETE FROM jobs WHERE owner_id = :owner_id RETURNING job_id;
