@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from stenolith.replay.lint import pictures
-from stenolith.replay.lint.blocks import Block, Blocks, of_kind
+from stenolith.replay.lint.blocks import Block, Blocks, Turn, of_kind
 from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, serialise, word
 from stenolith.replay.policy import Prefill
 from stenolith.replay.signature import is_signature
@@ -58,15 +58,20 @@ def _whole(block: Block) -> bool:
 
 
 def _unthinking(seen: Blocks) -> Iterator[Finding]:
+    """Find a running tool turn that does not open with thinking. A turn begins after a user's own words."""
     turns = seen.turns
     if not _thinks(seen) or not turns or not of_kind(turns[-1], "user", "tool_result"):
         return
     start = len(turns) - 1
-    while start > 0 and (turns[start].role != "user" or of_kind(turns[start], "user", "tool_result")):
+    while start > 0 and not (turns[start - 1].role == "user" and _has_words(turns[start - 1])):
         start -= 1
-    opening = turns[start + 1] if turns[start].role == "user" else turns[start]
-    if opening.blocks and opening.blocks[0].kind not in _THINKING:
+    opening = next((turn for turn in turns[start:] if turn.role == "assistant"), None)
+    if opening and opening.blocks and opening.blocks[0].kind not in _THINKING:
         yield seen.find(opening.blocks[0], kind=opening.blocks[0].kind)
+
+
+def _has_words(turn: Turn) -> bool:
+    return any(block.kind != "tool_result" for block in turn.blocks)
 
 
 def _images(seen: Blocks) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolResult
@@ -11,6 +11,7 @@ from stenolith.replay.policy import Reasoning
 from stenolith.replay.report import Hints
 from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, system_text, texts
 
+Test = Callable[[Mapping[str, Any]], bool]
 _NOTHING: Final = "."  # stands for a message without any content
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
@@ -30,33 +31,39 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     if declared:
         names = dict.fromkeys(conversion.called.values())
         payload["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in names]
-    unthinking = conversion.target.thinking and lacks_thinking(messages, _opens_with_thinking, _holds_results)
+    unthinking = conversion.target.thinking and lacks_thinking(messages, _is_thinking, _is_result)
     return payload, Hints(disable_thinking=unthinking, tool_config_required=declared)
 
 
-def lacks_thinking(messages: Sequence[Mapping[str, Any]], thinks: Any, answers: Any) -> bool:
-    """Say whether the request continues a tool turn whose first assistant message has no thinking (W-ANT-12)."""
-    if not messages or not answers(messages[-1]):
-        return False
-    at = len(messages) - 1
-    while at > 0 and (messages[at]["role"] != "user" or answers(messages[at])):
+def lacks_thinking(messages: Sequence[Mapping[str, Any]], thinks: Test, answers: Test) -> bool:
+    """Say whether the request continues a tool turn whose first assistant message has no thinking (W-ANT-12).
+
+    *thinks* and *answers* tell thinking blocks and tool results of the wire. A turn begins after
+    the last user message that holds anything but results.
+    """
+    at = len(messages)
+    running = False
+    while at and messages[at - 1]["role"] == "user":
         at -= 1
-    opening = at + 1 if messages[at]["role"] == "user" else at
-    return not thinks(messages[opening])
+        running = running or any(answers(block) for block in messages[at]["content"])
+    while at and (messages[at - 1]["role"] != "user" or all(answers(block) for block in messages[at - 1]["content"])):
+        at -= 1
+    opening = next((message for message in messages[at:] if message["role"] == "assistant"), None)
+    return running and opening is not None and not thinks(opening["content"][0])
 
 
-def _opens_with_thinking(message: Mapping[str, Any]) -> bool:
-    return bool(message["content"]) and message["content"][0]["type"] in _THINKING
+def _is_thinking(block: Mapping[str, Any]) -> bool:
+    return block["type"] in _THINKING
 
 
-def _holds_results(message: Mapping[str, Any]) -> bool:
-    return any(block["type"] == "tool_result" for block in message["content"])
+def _is_result(block: Mapping[str, Any]) -> bool:
+    return bool(block["type"] == "tool_result")
 
 
 def _add_user(messages: list[dict[str, Any]], blocks: list[dict[str, Any]], conversion: Conversion) -> None:
     """Append to the user message before, as the server would; a result never shares one where that is refused."""
     last = messages[-1] if messages else None
-    apart = conversion.policy.result_only_user_messages and last is not None and _holds_results(last)
+    apart = conversion.policy.result_only_user_messages and last is not None and any(map(_is_result, last["content"]))
     if last is None or last["role"] != "user" or apart or blocks[0]["type"] == "tool_result":
         messages.append({"role": "user", "content": blocks})
     else:

@@ -30,16 +30,16 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     payload: dict[str, Any] = {**({"system": [{"text": system}]} if system else {}), "messages": messages}
     if conversion.called:
         payload["toolConfig"] = {"tools": [_stub(name) for name in dict.fromkeys(conversion.called.values())]}
-    unthinking = conversion.target.thinking and lacks_thinking(messages, _opens_with_thinking, _holds_results)
+    unthinking = conversion.target.thinking and lacks_thinking(messages, _is_thinking, _is_result)
     return payload, Hints(disable_thinking=unthinking, tool_config_required=bool(conversion.called))
 
 
-def _opens_with_thinking(message: Mapping[str, Any]) -> bool:
-    return bool(message["content"]) and "reasoningContent" in message["content"][0]
+def _is_thinking(block: Mapping[str, Any]) -> bool:
+    return "reasoningContent" in block
 
 
-def _holds_results(message: Mapping[str, Any]) -> bool:
-    return any("toolResult" in block for block in message["content"])
+def _is_result(block: Mapping[str, Any]) -> bool:
+    return "toolResult" in block
 
 
 def _stub(name: str) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from stenolith.model.message import Thinking
 
 
 def chunks(thoughts: Sequence[Thinking], words: str) -> list[dict[str, Any]]:
-    """Return the content of a reasoning model's message; empty when it did not think."""
-    thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": part.text}]} for part in thoughts]
+    """Return the content of a reasoning model's message, as mistral-common reads it; empty when it did not think."""
+    thinking = [{"type": "thinking", "thinking": part.text} for part in thoughts]
     return [*thinking, *([{"type": "text", "text": words}] if words else [])] if thinking else []
 
 

@@ -182,20 +182,20 @@ def data_url(image: Image) -> str:
 def as_text(found: Sequence[Step], conversion: Conversion) -> list[Step]:
     """Return the steps with calls and results worded, for a request that offers no tools (section 3.13.4)."""
     worded: list[Step] = []
+    names: dict[str, str] = {}
     for step in found:
-        parts = tuple(piece for part in step.parts for piece in _worded(part, conversion))
-        changed = parts != step.parts
-        if changed:
+        names.update({part.id: part.name for part in step.parts if isinstance(part, ToolCall)})
+        parts = tuple(piece for part in step.parts for piece in _worded(part, names))
+        if any(isinstance(part, ToolCall | ToolResult) for part in step.parts):
             conversion.note(step.at, "replaced", "tool calls and results by text: no tools are offered")
         worded.append(Step(step.at, Role.USER if step.role is Role.TOOL else step.role, parts))
     return worded
 
 
-def _worded(part: Part, conversion: Conversion) -> list[Part]:
+def _worded(part: Part, names: Mapping[str, str]) -> list[Part]:
     if isinstance(part, ToolCall):
-        conversion.called[part.id] = part.name
         return [Text(text=f"[Assistant tool call]: {part.name}({arguments_text(part)})")]
     if isinstance(part, ToolResult):
-        name = conversion.called.get(part.id) or part.name or "unknown"
+        name = names.get(part.id) or part.name or "unknown"
         return [Text(text=f"[Tool result: {name}]: {result_words(part)}"), *images(part.content)]
     return [part]
