@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stenolith.testing.dossiers import PersonasContract, ScenesContract
 from stenolith.testing.queue import CursorContract, LeaseContract, QueueContract
 from stenolith.testing.stores import AtomsContract, DatabaseContract
 
@@ -23,4 +24,12 @@ class TestLeases(LeaseContract):
 
 
 class TestCursors(CursorContract):
+    pass
+
+
+class TestScenes(ScenesContract):
+    pass
+
+
+class TestPersonas(PersonasContract):
     pass
