@@ -18,10 +18,13 @@ five or more in direct sequence                        stored
 they end at or before the mark                         stored; what follows up to the mark was
                                                        missed by a failed capture and is new
 they pass the mark, and so does the message before it  stored: the host sent the turn again
-they pass the mark, otherwise                          new, unless times (or, without times, ids)
-                                                       are identical, or without times the payload
-                                                       starts with all that is stored
-no mark; the payload starts with all that is stored    stored (two or more messages, more follows)
+they pass the mark, otherwise; with times              stored when one time is identical, or they
+                                                       differ by less than a minute and the payload
+                                                       starts before the last stored time; else new
+they pass the mark, otherwise; without times           stored when their ids are identical, or the
+                                                       payload starts with all that is stored
+no mark; the payload starts with all that is stored,   stored when more follows, or times differ by
+two messages or more                                   less than a minute, or there are none
 no mark; times differ by more than a minute            new: the same words were said again later
 no mark; times differ by less; more follows            stored
 no mark; times differ by less; nothing follows         stored when one time is identical or the
@@ -164,13 +167,15 @@ def _is_stored(case: _Case, anchor: Anchor) -> bool:
         return anchor.end == case.mark or anchor.evidence >= _FACTS or (bool(anchor.shifts) and not _is_late(anchor))
     if any(held == case.mark - 1 for held, _ in anchor.pairs):
         return True
-    return _is_identical(case, anchor) or (not anchor.shifts and anchor.whole and anchor.prefix == 0)
+    if anchor.shifts:
+        return _is_identical(case, anchor) or (not _is_late(anchor) and _starts_before(case, anchor))
+    return _is_identical(case, anchor) or (anchor.whole and anchor.prefix == 0)
 
 
 def _is_resent(case: _Case, anchor: Anchor) -> bool:
     """Tell a resend from a repetition without a mark, for a short match."""
     more = anchor.end < len(case.held)
-    if more and anchor.whole and anchor.prefix == 0 and len(anchor.pairs) > 1:
+    if anchor.whole and anchor.prefix == 0 and len(anchor.pairs) > 1 and (more or not _is_late(anchor)):
         return True
     if _is_late(anchor):
         return False
@@ -210,9 +215,20 @@ def _behind(case: _Case, anchor: Anchor) -> Alignment:
 
 
 def _missed_between(case: _Case, anchor: Anchor) -> Iterator[int]:
+    """Yield held messages that no capture has stored, though their neighbours are.
+
+    Not one whose words are stored elsewhere, nor one of about the time of a stored message that was
+    not found: that is the same message in other words.
+    """
     known = set(case.stored.digests)
-    for hole, replaced in sorted(anchor.holes(), key=lambda found: found[0].start):
-        yield from (index for index in hole if not replaced and case.held.digests[index] not in known)
+    paired = {there for _, there in anchor.pairs}
+    lost = [time for there, time in enumerate(case.stored.times) if time is not None and there not in paired]
+    for hole in sorted(anchor.holes(), key=lambda found: found.start):
+        for index in hole:
+            time = case.held.times[index]
+            edited = time is not None and any(abs(time - then) <= DRIFT_MS for then in lost)
+            if not edited and case.held.digests[index] not in known:
+                yield index
 
 
 def _edited(case: _Case, anchor: Anchor) -> Iterator[int]:

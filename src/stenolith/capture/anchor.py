@@ -20,7 +20,7 @@ _MOVE_MS: Final = 25_000
 _GAP: Final = 6
 _STEPS: Final = sorted(
     ((held, kept) for held in range(_GAP + 1) for kept in range(_GAP + 1) if held or kept),
-    key=lambda step: (step[0] + step[1], abs(step[0] - step[1])),
+    key=lambda step: (max(step), abs(step[0] - step[1])),  # an edit is likelier than an insertion
 )
 _LONGEST, _CLOSEST, _EARLIEST = 8, 4, 2
 _TAIL_EDITS: Final = 8
@@ -93,11 +93,16 @@ class Anchor:
         """Return the middle distance in time, or None without times."""
         return median(abs(shift) for shift in self.shifts) if self.shifts else None
 
-    def holes(self) -> Iterator[tuple[range, int]]:
-        """Yield held messages between two pairs, and how many stored ones stand in their place."""
-        for later, earlier in zip(self.pairs, self.pairs[1:], strict=False):
-            if later[0] - earlier[0] > 1:
-                yield range(earlier[0] + 1, later[0]), later[1] - earlier[1] - 1
+    def holes(self) -> Iterator[range]:
+        """Yield held messages that stand between stored neighbours, with nothing stored in their place.
+
+        Two pairs in sequence are asked for on both sides, because one repeated word would do
+        otherwise.
+        """
+        for first, second, third, fourth in zip(*(self.pairs[start:] for start in range(4)), strict=False):
+            beside = first == (second[0] + 1, second[1] + 1) and third == (fourth[0] + 1, fourth[1] + 1)
+            if beside and second[1] == third[1] + 1 and second[0] > third[0] + 1:
+                yield range(third[0] + 1, second[0])
 
 
 def find_anchors(held: Track, stored: Track, mark: int | None) -> Iterator[Anchor]:
@@ -149,7 +154,7 @@ def _walk(held: Track, stored: Track, end: int, missing: int) -> Anchor:
     pairs: list[tuple[int, int]] = []
     while here >= 0 and there >= 0:
         if held.digests[here] != stored.digests[there]:
-            step = _step(held.digests, stored.digests, here, there)
+            step = _step(held, stored, here, there)
             if step is None:
                 break
             here, there = here - step[0], there - step[1]
@@ -166,12 +171,19 @@ def _walk(held: Track, stored: Track, end: int, missing: int) -> Anchor:
     )
 
 
-def _step(held: Sequence[str], stored: Sequence[str], here: int, there: int) -> tuple[int, int] | None:
-    """Return the smallest gap behind which both sides agree again."""
-    for step in _STEPS:
-        if step[0] <= here and step[1] <= there and held[here - step[0]] == stored[there - step[1]]:
-            return step
-    return None
+def _step(held: Track, stored: Track, here: int, there: int) -> tuple[int, int] | None:
+    """Return the smallest gap behind which both sides agree again, if possible in time as well."""
+    steps = [
+        step
+        for step in _STEPS
+        if step[0] <= here and step[1] <= there and held.digests[here - step[0]] == stored.digests[there - step[1]]
+    ]
+    timely = (step for step in steps if _near(held.times[here - step[0]], stored.times[there - step[1]]))
+    return next(timely, steps[0] if steps else None)
+
+
+def _near(now: int | None, then: int | None) -> bool:
+    return now is not None and then is not None and abs(now - then) <= DRIFT_MS
 
 
 def _rank(anchors: Sequence[Anchor], mark: int | None) -> list[Anchor]:

@@ -15,9 +15,10 @@ from stenolith.model.identity import Scope, new_id
 from stenolith.model.message import Message, Role, message_from_dict, message_to_dict
 from stenolith.store.database import Database
 from stenolith.store.records import Record, Records
-from stenolith.store.transcripts import Entry, Session, StoredMessage, Transcripts
+from stenolith.store.transcripts import Entry, MessageStatus, Session, StoredMessage, Transcripts, TurnState
 
-EMPTY_ONCE_CLEANED = "code only"
+NO_PROSE = "code only"
+"""Why an answer that is nothing but a code block makes no record; the transcript has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,103 +75,43 @@ class Surroundings:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Draft:
-    """One new message on its way: its place in the turn, what is left of it, why it makes no record."""
+class Draft:
+    """One new message on its way: its place in the turn, its record's words, or why it makes no record."""
 
     index: int
-    entry: Entry
+    message: Message
+    digest: str
     reason: str = ""
     text: str = ""
 
-
-class Recorder:
-    """Writes turns. One instance serves every session of a home."""
-
-    def __init__(self, database: Database, surroundings: Surroundings) -> None:
-        self._database = database
-        self._transcripts = Transcripts(database)
-        self._records = Records(database)
-        self._given = surroundings
-
-    async def record(self, owner_id: int, scope: Scope, turn: Turn) -> CaptureReport:
-        """Store what is new of *turn* under the session of *scope*.
-
-        One transaction: transcript messages, records, search rows, jobs.  When it returns, the words
-        are durable; when it raises, nothing was stored.  Raises `InvalidInput` without a session key.
-        """
-        if not scope.session_key:
-            raise InvalidInput("capture needs a session key: it names the conversation these messages belong to")
-        digests = [alignment_digest(message) for message in turn.messages]
-        now = self._given.now()
-        async with self._database.transaction():
-            session = await self._transcripts.open(
-                owner_id, scope.session_key, scope.session_id or scope.session_key, task=scope.task, now=now
-            )
-            found = await self._align(session, turn)
-            drafts = [self._draft(turn, index, digests[index]) for index in found.new]
-            if not drafts:
-                return _report(turn, found, [], [], "")
-            state = "failed" if turn.failed else "complete"
-            entries = [draft.entry for draft in drafts]
-            stored_turn, stored = await self._transcripts.append(session, entries, state=state, now=now)
-            heading = _Heading(
-                scope=scope, session=session, now=now, zone=self._given.zone, distillable=turn.distillable
-            )
-            records = heading.records(drafts, stored)
-            await self._records.append(records)
-            if records:
-                await self._given.index(records)
-                await self._given.enqueue(session, records)
-        return _report(turn, found, drafts, records, stored_turn.turn_id)
-
-    async def _align(self, session: Session, turn: Turn) -> Alignment:
-        rows = await self._transcripts.tail(session.session_ref, self._given.tail)
-        known = [Known(digest=row["digest"], timestamp=row["timestamp"], host_id=row["host_id"]) for row in rows]
-        return align(turn.messages, known, mark=turn.mark, clock=session.clock)
-
-    def _draft(self, turn: Turn, index: int, digest: str) -> _Draft:
-        message = turn.messages[index]
-        kept = message_from_dict(self._given.redact(message_to_dict(message)))
-        status = "failed" if turn.failed else "complete"
-        draft = _Draft(index=index, entry=Entry(message=kept, digest=digest, status=status))
-        self._clean(draft, turn.original_at(index))
-        return draft
-
-    def _clean(self, draft: _Draft, original: str | None) -> None:
-        message = draft.entry.message
-        if message.role not in {Role.USER, Role.ASSISTANT}:
-            draft.reason = f"{message.role.value} message: kept in the transcript"
-            return
-        cleaned = clean(message.text(), role=message.role, original=original)
-        words = cleaned.search_text if message.role is Role.ASSISTANT else cleaned.text
-        draft.text = self._given.redact(words)
-        draft.reason = cleaned.skip or ("" if draft.text else EMPTY_ONCE_CLEANED)
+    def entry(self, status: MessageStatus) -> Entry:
+        """Return what the transcript stores."""
+        return Entry(message=self.message, digest=self.digest, status=status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Heading:
+class Heading:
     """What every record of one turn has in common."""
 
     scope: Scope
-    session: Session
     now: int
     zone: tzinfo
     distillable: bool
 
-    def records(self, drafts: Sequence[_Draft], stored: Sequence[StoredMessage]) -> list[Record]:
+    def records(self, session: Session, drafts: Sequence[Draft], stored: Sequence[StoredMessage]) -> list[Record]:
         """Make the records of those drafts that carry words."""
-        dated = any(draft.entry.message.timestamp is not None for draft in drafts)
-        times = _Times(self.session.clock if dated else None, self.now)
+        dated = any(draft.message.timestamp is not None for draft in drafts)
+        times = _Times(session.clock if dated else None, self.now)
         said = [times.of(message.message) for message in stored]
         pairs = zip(drafts, stored, said, strict=True)
-        return [self._record(draft.text, message, when) for draft, message, when in pairs if not draft.reason]
+        return [self._record(session, draft.text, message, when) for draft, message, when in pairs if not draft.reason]
 
-    def _record(self, text: str, stored: StoredMessage, said: tuple[int, str]) -> Record:
+    def _record(self, session: Session, text: str, stored: StoredMessage, said: tuple[int, str]) -> Record:
         at = datetime.fromtimestamp(self.now / 1000, UTC)
         return Record(
             record_id=new_id("rec", self.now),
-            session_key=self.session.session_key,
-            session_id=self.session.session_id,
+            session_key=session.session_key,
+            session_id=session.session_id,
             team_id=self.scope.team,
             user_id=self.scope.user,
             agent_id=self.scope.agent,
@@ -179,8 +120,8 @@ class _Heading:
             message_text=text,
             recorded_at=at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             timestamp=said[0],
-            owner_id=self.session.owner_id,
-            session_ref=self.session.session_ref,
+            owner_id=session.owner_id,
+            session_ref=session.session_ref,
             seq=stored.seq,
             message_id=stored.message_id,
             speaker=stored.message.speaker,
@@ -207,8 +148,94 @@ class _Times:
         return self._now, "recorded"
 
 
+class Scribe:
+    """Turns messages into transcript entries and, once stored, into records with their search rows and jobs."""
+
+    def __init__(self, database: Database, surroundings: Surroundings) -> None:
+        self.database = database
+        self.transcripts = Transcripts(database)
+        self.given = surroundings
+        self._records = Records(database)
+
+    def draft(self, index: int, message: Message, digest: str, original: str | None = None) -> Draft:
+        """Prepare one message: secrets out, then the words of its record, or the reason for none."""
+        kept = message_from_dict(self.given.redact(message_to_dict(message)))
+        draft = Draft(index=index, message=kept, digest=digest)
+        if kept.role not in {Role.USER, Role.ASSISTANT}:
+            draft.reason = f"{kept.role.value} message: kept in the transcript"
+            return draft
+        cleaned = clean(kept.text(), role=kept.role, original=original)
+        draft.text = self.given.redact(cleaned.search_text if kept.role is Role.ASSISTANT else cleaned.text)
+        draft.reason = cleaned.skip or ("" if draft.text else NO_PROSE)
+        return draft
+
+    async def file(
+        self, session: Session, drafts: Sequence[Draft], stored: Sequence[StoredMessage], heading: Heading
+    ) -> list[Record]:
+        """Write the records of stored messages; joins the transaction that stored them."""
+        records = heading.records(session, drafts, stored)
+        if records:
+            await self._records.append(records)
+            await self.given.index(records)
+            await self.given.enqueue(session, records)
+        return records
+
+    def heading(self, scope: Scope, now: int, *, distillable: bool) -> Heading:
+        """Return what the records of one turn have in common."""
+        return Heading(scope=scope, now=now, zone=self.given.zone, distillable=distillable)
+
+
+class Recorder:
+    """Writes whole turns. One instance serves every session of a home."""
+
+    def __init__(self, scribe: Scribe) -> None:
+        self._scribe = scribe
+
+    async def record(self, owner_id: int, scope: Scope, turn: Turn) -> CaptureReport:
+        """Store what is new of *turn* under the session of *scope*.
+
+        One transaction: transcript messages, records, search rows, jobs.  When it returns, the words
+        are durable; when it raises, nothing was stored.  Raises `InvalidInput` without a session key.
+        """
+        require_session(scope)
+        digests = [alignment_digest(message) for message in turn.messages]
+        scribe, now = self._scribe, self._scribe.given.now()
+        async with scribe.database.transaction():
+            session = await open_session(scribe.transcripts, owner_id, scope, now)
+            found = await self._align(session, turn)
+            drafts = [self._draft(turn, index, digests[index]) for index in found.new]
+            if not drafts:
+                return _report(turn, found, [], [], "")
+            state: TurnState = "failed" if turn.failed else "complete"
+            entries = [draft.entry("failed" if turn.failed else "complete") for draft in drafts]
+            stored_turn, stored = await scribe.transcripts.append(session, entries, state=state, now=now)
+            heading = scribe.heading(scope, now, distillable=turn.distillable)
+            records = await scribe.file(session, drafts, stored, heading)
+        return _report(turn, found, drafts, records, stored_turn.turn_id)
+
+    async def _align(self, session: Session, turn: Turn) -> Alignment:
+        rows = await self._scribe.transcripts.tail(session.session_ref, self._scribe.given.tail)
+        known = [Known(digest=row["digest"], timestamp=row["timestamp"], host_id=row["host_id"]) for row in rows]
+        return align(turn.messages, known, mark=turn.mark, clock=session.clock)
+
+    def _draft(self, turn: Turn, index: int, digest: str) -> Draft:
+        return self._scribe.draft(index, turn.messages[index], digest, turn.original_at(index))
+
+
+def require_session(scope: Scope) -> None:
+    """Raise `InvalidInput` when *scope* names no session."""
+    if not scope.session_key:
+        raise InvalidInput("capture needs a session key: it names the conversation these messages belong to")
+
+
+async def open_session(transcripts: Transcripts, owner_id: int, scope: Scope, now: int) -> Session:
+    """Return the session of *scope*; an instance that is not named has the session key's name."""
+    instance = scope.session_id or scope.session_key
+    return await transcripts.open(owner_id, scope.session_key, instance, task=scope.task, now=now)
+
+
 def _report(
-    turn: Turn, found: Alignment, drafts: Sequence[_Draft], records: Sequence[Record], turn_id: str
+    turn: Turn, found: Alignment, drafts: Sequence[Draft], records: Sequence[Record], turn_id: str
 ) -> CaptureReport:
     new = set(found.new)
     skipped = [(index, "already stored") for index in range(len(turn.messages)) if index not in new]

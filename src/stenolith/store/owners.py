@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stenolith.errors import ScopeRequired
+from stenolith.errors import NotFound, ScopeRequired
 from stenolith.model.identity import Scope
 from stenolith.store.database import Database, statements
 
@@ -33,6 +33,13 @@ class Owners:
                 return None
             self._known[key] = int(rows[0]["owner_id"])
         return self._known[key]
+
+    async def scope_of(self, owner_id: int) -> Scope:
+        """Return the scope of an owner's number. Raises `NotFound`."""
+        rows = await self._database.fetch(self._sql["get_owner"], owner_id=owner_id)
+        if not rows:
+            raise NotFound(f"there is no owner {owner_id}")
+        return Scope(team=rows[0]["team_id"], user=rows[0]["user_id"], agent=rows[0]["agent_id"])
 
     async def every(self) -> list[tuple[int, Scope]]:
         """Return all owners of the home.  For upkeep (doctor, rebuild, export); never for a reader."""

@@ -92,6 +92,11 @@ class Records:
         rows = await self._database.fetch(self._sql["all_records"], after=after, limit=limit)
         return [record_from_row(row) for row in rows]
 
+    async def delete(self, owner_id: int, ids: Sequence[str]) -> list[str]:
+        """Delete the owner's records with these ids and return the ids that were there."""
+        rows = await self._database.fetch(self._sql["delete_records"], owner_id=owner_id, ids=json.dumps(list(ids)))
+        return [row["record_id"] for row in rows]
+
     async def delete_session(self, session_ref: int) -> list[tuple[str, str]]:
         """Delete a session's records and return their ids with the day file each stands in."""
         rows = await self._database.fetch(self._sql["delete_session_records"], session_ref=session_ref)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from stenolith.errors import NotFound, SequenceConflict
 from stenolith.model.identity import new_id
-from stenolith.model.message import Message, compact_json, message_from_dict, message_to_dict
+from stenolith.model.message import Message, Opaque, compact_json, message_from_dict, message_to_dict
 from stenolith.store.database import Database, Row, statements
 
 TurnState = Literal["open", "complete", "failed", "cancelled"]
@@ -206,6 +206,16 @@ class Transcripts:
         """Return one message of the owner."""
         rows = await self._database.fetch(self._sql["get_message"], owner_id=owner_id, message_id=message_id)
         return _stored(rows[0]) if rows else None
+
+    async def blank(self, owner_id: int, message_id: str) -> bool:
+        """Delete the content of one message for good; its place and role stay, so positions have no gap."""
+        stored = await self.message(owner_id, message_id)
+        if stored is None:
+            return False
+        empty = Message(role=stored.message.role, parts=(Opaque(kind="forgotten", value=None),))
+        body = compact_json(message_to_dict(empty))
+        named = {"owner_id": owner_id, "message_id": message_id}
+        return bool(await self._database.fetch(self._sql["blank_message"], **named, body=body, digest="forgotten"))
 
     async def mark(self, session_ref: int, kind: str, first_kept_seq: int, body: dict[str, Any], now: int) -> str:
         """Put a mark on the view of a session; no message changes."""

@@ -99,17 +99,18 @@ WHERE owner_id = :owner_id AND status <> 'withdrawn' AND valid_from <= :at
   AND (valid_until IS NULL OR valid_until > :at) AND (expires_at IS NULL OR expires_at > :at)
 ORDER BY valid_from DESC, atom_id DESC LIMIT :limit;
 
+-- A plus before a column keeps the planner from walking all rows of the owner instead of the few of the lineage.
 -- name: lineage_of_atom
 WITH RECURSIVE lineage (root_id) AS (
   SELECT root_id FROM atoms WHERE owner_id = :owner_id AND atom_id = :atom_id
   UNION
   SELECT near.root_id
   FROM lineage
-  JOIN atoms AS mine ON mine.root_id = lineage.root_id AND mine.owner_id = :owner_id
-  JOIN atoms AS near ON near.owner_id = :owner_id AND (near.atom_id = mine.superseded_by OR near.superseded_by = mine.atom_id)
+  JOIN atoms AS mine ON mine.root_id = lineage.root_id AND +mine.owner_id = :owner_id
+  JOIN atoms AS near ON +near.owner_id = :owner_id AND (near.atom_id = mine.superseded_by OR near.superseded_by = mine.atom_id)
 )
 SELECT atoms.* FROM atoms JOIN lineage ON lineage.root_id = atoms.root_id
-WHERE atoms.owner_id = :owner_id
+WHERE +atoms.owner_id = :owner_id
 ORDER BY atoms.valid_from, atoms.version, atoms.atom_id;
 
 -- name: due_atoms

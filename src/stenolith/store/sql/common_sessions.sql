@@ -87,6 +87,11 @@ SELECT m.message_id, m.seq, m.turn_id, m.timestamp, m.recorded_at, m.status, m.b
 FROM messages m JOIN sessions s ON s.session_ref = m.session_ref
 WHERE m.message_id = :message_id AND s.owner_id = :owner_id;
 
+-- name: blank_message
+UPDATE messages SET body = :body, digest = :digest
+WHERE message_id = :message_id AND session_ref IN (SELECT session_ref FROM sessions WHERE owner_id = :owner_id)
+RETURNING message_id;
+
 -- name: insert_mark
 INSERT INTO session_marks (mark_id, session_ref, kind, first_kept_seq, body, created_at)
 VALUES (:mark_id, :session_ref, :kind, :first_kept_seq, :body, :now);

@@ -15,12 +15,12 @@ ORDER BY recorded_at, atom_id;
 -- name: delete_evidence
 DELETE FROM atom_sources
 WHERE record_id IN (SELECT value FROM json_each(:ids))
-  AND atom_id IN (SELECT atom_id FROM atoms WHERE owner_id = :owner_id)
+  AND EXISTS (SELECT 1 FROM atoms WHERE atoms.atom_id = atom_sources.atom_id AND atoms.owner_id = :owner_id)
 RETURNING atom_id;
 
 -- name: superseded_by_atoms
 SELECT * FROM atoms
-WHERE owner_id = :owner_id AND status = 'superseded' AND superseded_by IN (SELECT value FROM json_each(:ids))
+WHERE +owner_id = :owner_id AND status = 'superseded' AND superseded_by IN (SELECT value FROM json_each(:ids))
 ORDER BY recorded_at, atom_id;
 
 -- name: delete_atoms

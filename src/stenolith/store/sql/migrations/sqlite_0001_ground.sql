@@ -84,6 +84,7 @@ CREATE TABLE l0_conversations (
   journaled INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX l0_position ON l0_conversations (session_ref, seq);
+CREATE INDEX l0_owner ON l0_conversations (owner_id, record_id);
 CREATE INDEX l0_time ON l0_conversations (owner_id, timestamp);
 CREATE INDEX l0_session ON l0_conversations (owner_id, session_key, timestamp);
 CREATE INDEX l0_unjournaled ON l0_conversations (journal_day) WHERE journaled = 0;
@@ -123,6 +124,7 @@ CREATE TABLE atoms (
   provenance TEXT NOT NULL DEFAULT '{}',
   updated_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX atoms_owner ON atoms (owner_id, atom_id);
 CREATE INDEX atoms_recent ON atoms (owner_id, status, recorded_at);
 CREATE INDEX atoms_kind ON atoms (owner_id, kind, status);
 CREATE INDEX atoms_attribute ON atoms (owner_id, subject, attribute) WHERE attribute <> '';

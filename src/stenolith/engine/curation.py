@@ -1,0 +1,171 @@
+"""What a person does to memory: remember, correct, and the history of a fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from stenolith.capture.live import LiveTurns
+from stenolith.curate.admission import AdmissionSettings, Refusal, admit
+from stenolith.distill.reconcile import conflicts, normal_form, reconcile
+from stenolith.engine.projections import Projections
+from stenolith.engine.views import atom_view
+from stenolith.engine.wiring import House
+from stenolith.errors import InvalidInput, NotFound, Refused
+from stenolith.model.atom import Atom, AtomDraft, AtomStatus, Kind, Source
+from stenolith.model.identity import Scope
+from stenolith.model.message import Message, Role, Text
+from stenolith.model.provenance import Provenance, ProvenanceKind
+from stenolith.store.atom_rows import AtomChange, Filing
+from stenolith.store.records import Record
+
+BY_HAND = "stenolith:remember"
+"""Session of the statements that people make outside a conversation."""
+PERSON = "person"
+REVIEWED = 40
+"""How many neighbouring atoms a correction is held against."""
+_REASON_CORRECTED = "corrected by a person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What a person wants kept. *expires_at* is epoch milliseconds; *key* a name of the caller's own."""
+
+    text: str
+    kind: Kind = Kind.FACT
+    priority: int = 70
+    expires_at: int | None = None
+    key: str | None = None
+
+
+class Curation:
+    """Writes of curated memory by hand. Every statement is recorded first, so that the atom has evidence."""
+
+    def __init__(self, house: House, live: LiveTurns, projections: Projections) -> None:
+        self._house = house
+        self._live = live
+        self._projections = projections
+
+    async def remember(self, scope: Scope, statement: Statement) -> dict[str, object]:
+        """Keep a statement as an atom; saying it again adds a source, not an atom.
+
+        Raises `InvalidInput` for an empty text or a priority outside 0 to 100, `Refused` with the
+        gate's reason.
+        """
+        if not 0 <= statement.priority <= 100:
+            raise InvalidInput(f"priority runs from 0 to 100; got {statement.priority}")
+        owner_id = await self._house.owners.intern(scope)
+        async with self._house.database.transaction():
+            record = await self._witness(owner_id, scope, statement.text)
+            draft = self._admitted(_draft(statement, record), statement)
+            await self._house.tombstones.lift(owner_id, "atoms", normal_form(draft.text))
+            change = await self._keep(owner_id, draft, _filing(draft, record, statement.key))
+            await self._projections.follow(owner_id, change)
+        await self._house.journal.append([record])
+        kept = (*change.added, *change.confirmed)[0]
+        replaced = [atom.id for atom in change.retired]
+        return atom_view((await self._house.atoms.get(owner_id, [kept.id]))[0]) | {"superseded": replaced}
+
+    async def correct(self, scope: Scope, new_text: str, atom_id: str) -> dict[str, object]:
+        """Replace one atom; copies of the old claim in other words are marked for review.
+
+        Raises `NotFound` when the owner has no such active atom.
+        """
+        owner_id = await self._house.owners.intern(scope)
+        old = await self._active(owner_id, atom_id)
+        near = await self._neighbours(owner_id, old, new_text)
+        async with self._house.database.transaction():
+            record = await self._witness(owner_id, scope, new_text)
+            statement = Statement(text=new_text, kind=old.kind, priority=old.priority)
+            draft = replace(_draft(statement, record), subject=old.subject, attribute=old.attribute, corrects=True)
+            draft = self._admitted(draft, statement)
+            filing = _filing(draft, record, None)
+            change = await self._house.atoms.supersede(owner_id, old.id, draft, filing, _REASON_CORRECTED)
+            successor = change.added[0]
+            doubtful = [one for one in conflicts(draft, near) if one not in {old.id, successor.id}]
+            doubtful += [atom.id for atom in near if atom.id != old.id and _same_claim(old, atom, doubtful)]
+            await self._house.atoms.flag(owner_id, doubtful, successor.id)
+            await self._projections.follow(owner_id, change)
+        await self._house.journal.append([record])
+        return atom_view(successor) | {"superseded": [old.id], "needs_review": doubtful}
+
+    async def history(self, scope: Scope, atom_id: str) -> list[dict[str, object]]:
+        """Return every version, oldest first. Raises `NotFound`."""
+        owner_id = await self._house.owners.find(scope)
+        versions = await self._house.atoms.history(owner_id, atom_id)
+        if not versions:
+            raise NotFound(f"there is no atom {atom_id} under this scope")
+        return [atom_view(atom) for atom in versions]
+
+    async def _witness(self, owner_id: int, scope: Scope, text: str) -> Record:
+        """Record the statement as a message, so that the atom can cite words that were said."""
+        if not text.strip():
+            raise InvalidInput("there is nothing to remember: the text is empty")
+        within = scope.narrowed(scope.session_key or BY_HAND, scope.session_id)
+        said = Message(
+            role=Role.USER,
+            parts=(Text(text=text),),
+            timestamp=self._house.now(),
+            provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool="remember"),
+        )
+        session = await self._house.transcripts.find(owner_id, within.session_key, within.session_id)
+        progress = await self._live.append(owner_id, within, [said], session.head_seq if session else 0)
+        if not progress.records:
+            raise Refused(f"{text[:60]!r} is not a statement that can be kept")
+        return progress.records[0]
+
+    def _admitted(self, draft: AtomDraft, statement: Statement) -> AtomDraft:
+        settings = AdmissionSettings(redact_secrets=self._house.settings.capture.redact_secrets)
+        verdict = admit(draft, settings=settings)
+        if isinstance(verdict, Refusal):
+            raise Refused(f"not kept: {verdict.reason.replace('_', ' ')}", reason=str(verdict.reason))
+        # A person who names no end means it to last: the gate's own guess of a task does not bind them.
+        admitted = verdict.draft
+        return admitted if statement.expires_at else replace(admitted, task_only=False, expires_at=None)
+
+    async def _keep(self, owner_id: int, draft: AtomDraft, filing: Filing) -> AtomChange:
+        atoms = self._house.atoms
+        if filing.caller_key:
+            return await atoms.put_under_key(owner_id, draft, filing, "remembered anew under the same key")
+        near = await atoms.candidates(owner_id, draft, filing.normal_form)
+        decision = reconcile([draft], near)[0]
+        if decision.action == "add_source" and decision.target:
+            return AtomChange(confirmed=(await atoms.add_source(owner_id, decision.target, draft.sources),))
+        return AtomChange(added=(await atoms.add(owner_id, draft, filing),))
+
+    async def _active(self, owner_id: int, atom_id: str) -> Atom:
+        found = await self._house.atoms.get(owner_id, [atom_id])
+        if not found or found[0].status is not AtomStatus.ACTIVE:
+            raise NotFound(f"there is no active atom {atom_id} under this scope")
+        return found[0]
+
+    async def _neighbours(self, owner_id: int, old: Atom, new_text: str) -> list[Atom]:
+        refs = await self._projections.similar_atoms(owner_id, f"{old.text} {new_text}", REVIEWED)
+        found = await self._house.atoms.get(owner_id, refs)
+        return [atom for atom in found if atom.status is AtomStatus.ACTIVE and atom.id != old.id]
+
+
+def _draft(statement: Statement, record: Record) -> AtomDraft:
+    source = Source(record_id=record.record_id, quote=record.message_text, timestamp=record.timestamp)
+    return AtomDraft(
+        kind=statement.kind,
+        text=record.message_text,
+        sources=(source,),
+        priority=statement.priority,
+        expires_at=statement.expires_at,
+    )
+
+
+def _filing(draft: AtomDraft, record: Record, key: str | None) -> Filing:
+    return Filing(
+        normal_form=normal_form(draft.text),
+        origin=PERSON,
+        session_key=record.session_key,
+        session_id=record.session_id,
+        caller_key=key,
+    )
+
+
+def _same_claim(old: Atom, other: Atom, known: list[str]) -> bool:
+    """Say whether *other* makes the claim that was just corrected."""
+    draft = AtomDraft(kind=old.kind, text=old.text, sources=old.sources, subject=old.subject, attribute=old.attribute)
+    return other.id not in known and other.id in conflicts(draft, [other])

@@ -1,0 +1,148 @@
+"""Forgetting: atoms, single records, sessions, or everything of a user, from every place at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stenolith.engine.projections import Projections
+from stenolith.engine.wiring import House
+from stenolith.errors import InvalidInput, NotFound
+from stenolith.model.identity import Scope, is_id
+from stenolith.store.audit import AuditEntry
+from stenolith.store.records import Record
+from stenolith.store.search import Layer
+from stenolith.store.transcripts import Session
+
+ACTOR = "person"
+GONE = "the words it rested on were deleted"
+
+
+@dataclass(slots=True, kw_only=True)
+class Erased:
+    """What was deleted, by id."""
+
+    atoms: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    records: list[str] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    days: set[str] = field(default_factory=set)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the JSON of ``stenolith forget --json``."""
+        return {
+            "atoms": len(self.atoms),
+            "records": len(self.records),
+            "sessions": len(self.sessions),
+            "forgotten": [*self.atoms, *self.records, *self.sessions],
+            "withdrawn": self.withdrawn,
+        }
+
+
+class Erasure:
+    """Deletes for good and leaves only keyed hashes and audit entries without words."""
+
+    def __init__(self, house: House, projections: Projections) -> None:
+        self._house = house
+        self._projections = projections
+
+    async def forget(self, scope: Scope, ids: Sequence[str], *, user: bool) -> Erased:
+        """Delete *ids*; without ids the session of *scope*; with *user* everything of its user.
+
+        One transaction for the database; the daily files follow at once.  Raises `NotFound` when an id
+        is not the owner's (nothing is deleted then) and `InvalidInput` for an empty call.
+        """
+        done = Erased()
+        owner_id = await self._house.owners.find(scope)
+        async with self._house.database.transaction():
+            if ids:
+                await self._ids(owner_id, ids, done)
+            elif scope.session_key:
+                await self._session_key(owner_id, scope, done)
+            elif user:
+                await self._user(scope, done)
+            else:
+                raise InvalidInput("say what to forget: ids, a session, or a user; an empty call deletes nothing")
+        if done.days:
+            await self._house.journal.rebuild_files(sorted(done.days), erase=True)
+        return done
+
+    async def _ids(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:
+        atoms = [one for one in ids if is_id(one, "atm")]
+        records = [one for one in ids if is_id(one, "rec")]
+        unknown = [one for one in ids if one not in atoms and one not in records]
+        found = {atom.id for atom in await self._house.atoms.get(owner_id, atoms)}
+        kept = await self._house.records.get(owner_id, records)
+        unknown += [one for one in atoms if one not in found]
+        unknown += sorted(set(records) - {record.record_id for record in kept})
+        if unknown:
+            raise NotFound(f"nothing was deleted: {', '.join(unknown)} is no atom or record under this scope")
+        await self._atoms(owner_id, atoms, done)
+        await self._records(owner_id, kept, done)
+
+    async def _atoms(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:
+        if ids:
+            change = await self._house.atoms.forget(owner_id, ids, ACTOR)
+            await self._projections.follow(owner_id, change)
+            done.atoms += change.removed
+
+    async def _records(self, owner_id: int, records: Sequence[Record], done: Erased) -> None:
+        for record in records:
+            await self._house.transcripts.blank(owner_id, record.message_id)
+        await self._house.records.delete(owner_id, [record.record_id for record in records])
+        await self._without_evidence(owner_id, [(record.record_id, record.journal_day) for record in records], done)
+
+    async def _session_key(self, owner_id: int, scope: Scope, done: Erased) -> None:
+        sessions = await self._house.transcripts.of_key(owner_id, scope.session_key)
+        wanted = [one for one in sessions if scope.session_id in {"", one.session_id}]
+        if not wanted:
+            raise NotFound(f"there is no session {scope.session_key!r} under this scope")
+        for session in wanted:
+            await self._session(owner_id, session, done)
+
+    async def _session(self, owner_id: int, session: Session, done: Erased) -> None:
+        gone = await self._house.records.delete_session(session.session_ref)
+        await self._without_evidence(owner_id, gone, done)
+        await self._house.transcripts.delete(owner_id, session.session_ref)
+        await self._house.jobs.drop(owner_id, "distill", str(session.session_ref))
+        await self._house.cursors.reset(owner_id, "distill", str(session.session_ref))
+        name = f"{session.session_key}\n{session.session_id}"
+        await self._house.tombstones.bury(owner_id, "sessions", [name], ACTOR)
+        entry = AuditEntry(actor=ACTOR, action="forget session", target=str(session.session_ref))
+        await self._house.audit.record(owner_id, [entry])
+        done.sessions.append(session.session_key)
+
+    async def _without_evidence(self, owner_id: int, gone: Sequence[tuple[str, str]], done: Erased) -> None:
+        """Take deleted records out of search, vectors and the atoms that stood on them."""
+        ids = [record_id for record_id, _ in gone]
+        if not ids:
+            return
+        await self._projections.drop(owner_id, Layer.RECORD, ids)
+        change = await self._house.atoms.remove_evidence(owner_id, ids, GONE)
+        await self._projections.follow(owner_id, change)
+        # The text of an atom repeats the words it was drawn from: with the last of them it goes for good.
+        bare = [atom.id for atom in change.retired]
+        done.withdrawn += bare
+        await self._atoms(owner_id, bare, done)
+        done.records += ids
+        done.days |= {day for _, day in gone}
+
+    async def _user(self, scope: Scope, done: Erased) -> None:
+        """Delete everything of one user of a team, whichever agent it was said to."""
+        for owner_id, owner in await self._house.owners.every():
+            if (owner.team, owner.user) != (scope.team, scope.user):
+                continue
+            for session in await self._all_sessions(owner_id):
+                await self._session(owner_id, session, done)
+            atoms = [atom.id for atom, _ in await self._house.atoms.export(owner_id, "", 10_000_000)]
+            await self._atoms(owner_id, atoms, done)
+            for scene in await self._house.scenes.export(owner_id):
+                await self._house.scenes.delete(owner_id, scene.scene.id)
+            await self._house.jobs.delete_all(owner_id)
+            await self._projections.clear_files(owner)
+
+    async def _all_sessions(self, owner_id: int) -> list[Session]:
+        found: list[Session] = []
+        while page := await self._house.transcripts.page(owner_id, found[-1].session_ref if found else 0, 1000):
+            found += page
+        return found

@@ -1,0 +1,161 @@
+"""Background work: records become atoms, atoms scenes, scenes a persona, and texts vectors.
+
+Each method is a job handler: it reads, thinks, and writes inside ``lease.step`` or ``lease.commit``,
+so a killed worker leaves nothing half done and nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from stenolith.curate.admission import AdmissionSettings, Refusal, admit
+from stenolith.distill.reconcile import Decision, normal_form, reconcile
+from stenolith.distill.rules import Utterance, extract
+from stenolith.engine.projections import Projections
+from stenolith.engine.wiring import House
+from stenolith.model.atom import Atom, AtomDraft, AtomStatus
+from stenolith.pipeline.stages import DISTILL, EMBED, JOURNAL, PERSONA, SCENES
+from stenolith.pipeline.worker import Handler, Lease
+from stenolith.store.atom_rows import AtomChange, Filing
+from stenolith.store.cursors import Cursor
+from stenolith.store.jobs import Job, JobRequest
+from stenolith.store.records import Record
+from stenolith.store.search import Layer
+
+WINDOW = 200
+"""Records distilled in one step; the cursor moves with each step."""
+SCENE_DELAY_MS = 2_000
+"""How long scenes wait after new atoms, so that many turns share one run."""
+PERSONA_DELAY_MS = 10_000
+EMBED_BATCH = 64
+
+
+class Learning:
+    """The handlers of a home's worker."""
+
+    def __init__(self, house: House, projections: Projections) -> None:
+        self._house = house
+        self._projections = projections
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return the handler of each kind of job; without an embedder nobody claims embed jobs."""
+        found: dict[str, Handler] = {
+            DISTILL: self.distill,
+            SCENES: self.write_scenes,
+            PERSONA: self.judge_persona,
+            JOURNAL: self.catch_up,
+        }
+        return found if self._house.embedder is None else {**found, EMBED: self.embed}
+
+    async def distill(self, lease: Lease) -> None:
+        """Draw atoms from what a session said since the cursor; the key is the session's number."""
+        job = lease.job
+        session_ref = int(job.key)
+        tally: Counter[str] = Counter()
+        while True:
+            cursor = await self._house.cursors.get(job.owner_id, DISTILL, job.key)
+            records = await self._house.records.of_session(session_ref, after=cursor.position, limit=WINDOW)
+            if not records:
+                async with lease.commit(dict(tally)):
+                    return
+            drafts = extract([_utterance(record) for record in records], self._house.settings.zone)
+            async with lease.step():
+                await self._learn(job.owner_id, drafts, records, tally)
+                await self._house.cursors.advance(job.owner_id, DISTILL, job.key, Cursor(position=records[-1].seq))
+
+    async def _learn(
+        self, owner_id: int, drafts: Sequence[AtomDraft], records: Sequence[Record], tally: Counter[str]
+    ) -> None:
+        settings = AdmissionSettings(redact_secrets=self._house.settings.capture.redact_secrets)
+        by_id = {record.record_id: record for record in records}
+        for draft in drafts:
+            verdict = admit(draft, settings=settings)
+            if isinstance(verdict, Refusal):
+                tally[f"refused: {verdict.reason}"] += 1
+                continue
+            record = by_id[verdict.draft.sources[0].record_id]
+            for decision in reconcile([verdict.draft], await self._candidates(owner_id, verdict.draft)):
+                tally[decision.action] += 1
+                await self._projections.follow(owner_id, await self.apply(owner_id, decision, record))
+        if drafts:
+            await self._house.jobs.enqueue(owner_id, self._later(SCENES, SCENE_DELAY_MS))
+
+    async def _candidates(self, owner_id: int, draft: AtomDraft) -> list[Atom]:
+        """Return what *draft* may repeat, replace or re-tell: same words, same property, same evidence."""
+        atoms, form = self._house.atoms, normal_form(draft.text)
+        near = await atoms.candidates(owner_id, draft, form)
+        told = await atoms.by_record(owner_id, [source.record_id for source in draft.sources])
+        return list({atom.id: atom for atom in (*near, *told)}.values())
+
+    async def apply(self, owner_id: int, decision: Decision, record: Record | None) -> AtomChange:
+        """Carry out one decision; joins the open transaction."""
+        atoms, draft = self._house.atoms, decision.draft
+        form = normal_form(draft.text)
+        filing = Filing(
+            normal_form=form,
+            session_key=record.session_key if record else "",
+            session_id=record.session_id if record else "",
+        )
+        match decision.action:
+            case "add":
+                if await atoms.is_tombstoned(owner_id, form):
+                    return AtomChange()
+                return AtomChange(added=(await atoms.add(owner_id, draft, filing),))
+            case "add_source":
+                atom = await atoms.add_source(owner_id, str(decision.target), draft.sources)
+                return AtomChange(confirmed=(atom,))
+            case "supersede":
+                return await atoms.supersede(owner_id, str(decision.target), draft, filing, decision.reason)
+            case "skip":
+                return AtomChange()
+
+    def _later(self, kind: str, delay_ms: int, key: str = "") -> JobRequest:
+        return JobRequest(kind=kind, key=key, run_after=self._house.now() + delay_ms)
+
+    async def write_scenes(self, lease: Lease) -> None:
+        """Sort an owner's atoms into scenes and write their files; then let the persona be judged."""
+        owner_id = lease.job.owner_id
+        changes = await self._projections.plan_scenes(owner_id)
+        async with lease.commit({"changed": len(changes)}):
+            await self._projections.store_scenes(owner_id, changes)
+            if changes:
+                await self._house.jobs.enqueue(owner_id, self._later(PERSONA, PERSONA_DELAY_MS))
+        await self._projections.write_files(owner_id)
+
+    async def judge_persona(self, lease: Lease) -> None:
+        """Draw the portrait anew from what now holds."""
+        owner_id = lease.job.owner_id
+        lines = await self._projections.judge(owner_id)
+        async with lease.commit({"lines": len(lines)}):
+            await self._house.personas.replace(owner_id, lines)
+        await self._projections.write_files(owner_id)
+
+    async def embed(self, lease: Lease) -> None:
+        """Compute the vectors that an owner's layer lacks; the key is the layer."""
+        job: Job = lease.job
+        done = await self._projections.embed_missing(job.owner_id, Layer(job.key), EMBED_BATCH, lease.step)
+        async with lease.commit({"vectors": done}):
+            return
+
+    async def catch_up(self, lease: Lease) -> None:
+        """Write the lines that a failed append left out of the daily files."""
+        caught = await self._house.journal.catch_up()
+        async with lease.commit({"written": caught.written}):
+            return
+
+
+def _utterance(record: Record) -> Utterance:
+    return Utterance(
+        record_id=record.record_id,
+        role=record.role,
+        text=record.message_text,
+        timestamp=record.timestamp,
+        speaker=record.speaker,
+        failed=not record.distillable,
+    )
+
+
+def living(atoms: Sequence[Atom]) -> list[Atom]:
+    """Return the atoms that hold now."""
+    return [atom for atom in atoms if atom.status is AtomStatus.ACTIVE]

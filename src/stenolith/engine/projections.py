@@ -1,0 +1,177 @@
+"""What follows a change of curated memory: search rows, vectors, scenes, persona, Markdown files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from stenolith.distill.evidence import Gate
+from stenolith.distill.markdown import render_persona, render_scene
+from stenolith.distill.persona import judge
+from stenolith.distill.scenes import SceneAction, SceneChange, SceneSettings, group, scene_of
+from stenolith.engine import documents
+from stenolith.engine.wiring import House
+from stenolith.model.atom import Atom
+from stenolith.model.identity import Scope
+from stenolith.model.persona import PersonaLine
+from stenolith.model.text import query_terms
+from stenolith.pipeline.stages import EMBED, SCENES
+from stenolith.store.atom_rows import AtomChange
+from stenolith.store.files import ProjectedFiles, folder_of
+from stenolith.store.jobs import JobRequest
+from stenolith.store.scenes import SceneDraft
+from stenolith.store.search import Filter, Layer
+from stenolith.store.vectors import Shelf
+
+PAGE = 2000
+SCENE_DELAY_MS = 2_000
+"""How long scenes wait after a change of atoms, so that many turns share one run."""
+
+
+class Projections:
+    """Keeps everything derived from atoms in step with them; methods join an open transaction."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def follow(self, owner_id: int, change: AtomChange) -> None:
+        """Bring search, vectors, scenes and persona along with *change*, in its transaction."""
+        house = self._house
+        if change.removed:
+            await self.drop(owner_id, Layer.ATOM, change.removed)
+            await house.scenes.scrub(owner_id, change.removed)
+            await house.personas.scrub(owner_id, change.removed)
+        added = list(change.added)
+        if change.orphans:
+            revived = await house.atoms.revive(owner_id, [atom.id for atom in change.orphans])
+            added += revived.added
+        await house.index.index(documents.of_atoms(owner_id, added, house.settings.zone))
+        touched = [atom.id for atom in (*change.retired, *change.confirmed)]
+        await house.scenes.mark_stale(owner_id, touched)
+        if added:
+            await self.request_vectors(owner_id, Layer.ATOM)
+        if added or touched or change.removed:
+            later = JobRequest(kind=SCENES, key="", run_after=house.now() + SCENE_DELAY_MS)
+            await house.jobs.enqueue(owner_id, later)
+
+    async def request_vectors(self, owner_id: int, layer: Layer) -> None:
+        """Ask for the vectors of what is new; nothing is asked when there is no embedder."""
+        if self._house.embedder is not None:
+            await self._house.jobs.enqueue(owner_id, JobRequest(kind=EMBED, key=layer.value))
+
+    async def drop(self, owner_id: int, layer: Layer, ids: Sequence[str]) -> None:
+        """Take rows out of full text and vectors."""
+        await self._house.index.remove(owner_id, layer, ids)
+        await self._house.vectors.remove(owner_id, layer, ids)
+
+    async def similar_atoms(self, owner_id: int, text: str, limit: int) -> list[str]:
+        """Return ids of active atoms that share words with *text*, roughly best first."""
+        now = Filter(now_ms=self._house.now())
+        matches = await self._house.search.look_up(owner_id, Layer.ATOM, query_terms(text), now, pool=limit)
+        return [candidate.ref_id for candidate in matches.candidates]
+
+    async def all_atoms(self, owner_id: int) -> list[Atom]:
+        """Return the owner's atoms of every status."""
+        found: list[Atom] = []
+        while page := await self._house.atoms.export(owner_id, found[-1].id if found else "", PAGE):
+            found += [atom for atom, _ in page]
+        return found
+
+    async def plan_scenes(self, owner_id: int) -> list[SceneChange]:
+        """Work out how the owner's scenes change; nothing is written."""
+        house = self._house
+        atoms = await self.all_atoms(owner_id)
+        scenes = [kept.scene for kept in await house.scenes.export(owner_id) if kept.redirect_to is None]
+        limits = SceneSettings(max_live=house.settings.distill.max_scenes, zone=house.settings.zone)
+        vectors = await self._vectors_of(owner_id, atoms)
+        return group(atoms, scenes, vectors=vectors, now_ms=house.now(), settings=limits)
+
+    async def _vectors_of(self, owner_id: int, atoms: Sequence[Atom]) -> dict[str, Sequence[float]] | None:
+        if self._house.embedder is None:
+            return None
+        shelf = Shelf(owner_id=owner_id, layer=Layer.ATOM, model_id=self._house.embedder.model_id)
+        found = await self._house.vectors.get(shelf, [atom.id for atom in atoms])
+        return {ref: [float(number) for number in vector] for ref, vector in found.items()}
+
+    async def store_scenes(self, owner_id: int, changes: Sequence[SceneChange]) -> None:
+        """Write planned changes; joins an open transaction."""
+        house = self._house
+        for change in changes:
+            if change.action is SceneAction.REMOVE:
+                await house.scenes.delete(owner_id, change.scene.id)
+                await self.drop(owner_id, Layer.SCENE, [change.scene.id])
+                continue
+            fresh = change.action is SceneAction.CREATE
+            draft = SceneDraft(
+                id="" if fresh else change.scene.id,
+                name=change.scene.name,
+                title=change.scene.title,
+                summary=change.scene.summary,
+                terms=change.scene.terms,
+                lines=change.scene.lines,
+            )
+            scene = await house.scenes.put(owner_id, draft, "rules")
+            if change.scene.archived:
+                await house.scenes.archive(owner_id, scene.id)
+            await house.index.index(documents.of_scenes(owner_id, [scene]))
+            cited = list(dict.fromkeys(atom for line in scene.lines for atom in line.atoms))
+            await house.atoms.set_scene(owner_id, cited, scene.id)
+
+    async def judge(self, owner_id: int) -> list[PersonaLine]:
+        """Return the persona that the owner's atoms support now; nothing is written."""
+        house, wanted = self._house, self._house.settings.distill
+        gate = Gate(atoms=wanted.persona_atoms, scenes=wanted.persona_scenes, days=wanted.persona_days)
+        atoms = await self.all_atoms(owner_id)
+        scenes = [kept.scene for kept in await house.scenes.export(owner_id)]
+        existing = (await house.personas.current(owner_id)).lines
+        return judge(atoms, scene_of(scenes), existing, gate=gate, zone=house.settings.zone, now_ms=house.now())
+
+    async def write_files(self, owner_id: int) -> int:
+        """Write the owner's scenes and persona as Markdown files and return how many changed."""
+        house = self._house
+        files = ProjectedFiles(folder_of(house.home, await house.owners.scope_of(owner_id)))
+        scenes = await house.scenes.listing(owner_id)
+        cited = {atom.id: atom for atom in await self.all_atoms(owner_id)}
+        pages = {scene.name: render_scene(scene, cited, house.settings.zone).text for scene in scenes}
+        lines = (await house.personas.current(owner_id)).lines
+        portrait = render_persona(lines).text if lines else ""
+        report, face = files.write_scenes(pages), files.write_persona(portrait)
+        return sum(len(part) for part in (report.written, report.removed, face.written, face.removed))
+
+    async def clear_files(self, owner: Scope) -> None:
+        """Remove the Markdown files of an owner."""
+        files = ProjectedFiles(folder_of(self._house.home, owner))
+        files.write_scenes({})
+        files.write_persona("")
+
+    async def embed_missing(
+        self, owner_id: int, layer: Layer, batch: int, step: Callable[[], AbstractAsyncContextManager[None]]
+    ) -> int:
+        """Compute the vectors that rows of *layer* lack, *batch* at a time, each batch in one *step*."""
+        house, embedder = self._house, self._house.embedder
+        if embedder is None:
+            return 0
+        done = 0
+        shelf = Shelf(owner_id=owner_id, layer=layer, model_id=embedder.model_id)
+        while refs := await house.vectors.missing(shelf, batch):
+            texts = await self._texts(owner_id, layer, refs)
+            known = [ref for ref in refs if texts.get(ref)]
+            if not known:
+                break
+            vectors = await embedder.embed([texts[ref] for ref in known], "passage")
+            async with step():
+                await house.vectors.put(shelf, dict(zip(known, vectors, strict=True)))
+            done += len(known)
+        return done
+
+    async def _texts(self, owner_id: int, layer: Layer, refs: Sequence[str]) -> dict[str, str]:
+        house = self._house
+        match layer:
+            case Layer.RECORD:
+                records = await house.records.get(owner_id, refs)
+                return {item.record_id: f"{item.speaker}: {item.message_text}".lstrip(": ") for item in records}
+            case Layer.ATOM:
+                return {atom.id: atom.text for atom in await house.atoms.get(owner_id, refs)}
+            case Layer.SCENE:
+                scenes = [await house.scenes.get(owner_id, ref) for ref in refs]
+                return {scene.id: f"{scene.title}. {scene.summary}" for scene in scenes if scene is not None}
