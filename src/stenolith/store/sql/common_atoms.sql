@@ -109,8 +109,8 @@ WITH RECURSIVE lineage (root_id) AS (
   JOIN atoms AS mine ON mine.root_id = lineage.root_id AND +mine.owner_id = :owner_id
   JOIN atoms AS near ON +near.owner_id = :owner_id AND (near.atom_id = mine.superseded_by OR near.superseded_by = mine.atom_id)
 )
-SELECT atoms.* FROM atoms JOIN lineage ON lineage.root_id = atoms.root_id
-WHERE +atoms.owner_id = :owner_id
+SELECT atoms.* FROM lineage CROSS JOIN atoms
+WHERE atoms.root_id = lineage.root_id AND +atoms.owner_id = :owner_id
 ORDER BY atoms.valid_from, atoms.version, atoms.atom_id;
 
 -- name: due_atoms
