@@ -32,6 +32,8 @@ _PLAIN = (
     "occurred_end",
     "expires_at",
     "origin",
+    "needs_review",
+    "scene_id",
 )
 _FOREVER = 2**62
 
@@ -58,15 +60,9 @@ class Filing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtomNotes:
-    """What the store keeps beside an atom.
-
-    *needs_review* is the id of a correction that may refute it, *task_only* binds it to its session.
-    """
+    """What the store keeps beside an atom, under the names of `Filing`."""
 
     normal_form: str
-    needs_review: str = ""
-    task_only: bool = False
-    scene_id: str | None = None
     caller_key: str | None = None
 
 
@@ -141,6 +137,8 @@ def lay_out(draft: AtomDraft, filing: Filing, *, atom_id: str, now: int) -> Atom
         origin=filing.origin,
         provenance={**(draft.provenance or {}), **filing.provenance},
         sources=draft.sources,
+        scene_id=filing.scene_id,
+        task_only=draft.task_only,
     )
 
 
@@ -154,9 +152,7 @@ def atom_to_row(owner_id: int, atom: Atom, notes: AtomNotes, now: int) -> Row:
         "status": atom.status.value,
         "provenance": json.dumps(dict(atom.provenance), ensure_ascii=False),
         "normal_form": notes.normal_form,
-        "needs_review": notes.needs_review,
-        "task_only": int(notes.task_only),
-        "scene_id": notes.scene_id,
+        "task_only": int(atom.task_only),
         "caller_key": notes.caller_key,
         "updated_at": now,
     }
@@ -169,6 +165,7 @@ def atom_from_row(row: Row, sources: Sequence[Source]) -> Atom:
         id=row["atom_id"],
         kind=Kind(row["kind"]),
         status=AtomStatus(row["status"]),
+        task_only=bool(row["task_only"]),
         provenance=json.loads(row["provenance"]),
         sources=tuple(sorted(sources, key=lambda source: (source.timestamp or 0, source.record_id))),
     )
@@ -176,8 +173,7 @@ def atom_from_row(row: Row, sources: Sequence[Source]) -> Atom:
 
 def notes_from_row(row: Row) -> AtomNotes:
     """Read what stands beside the atom in its row."""
-    named = {name: row[name] for name in ("normal_form", "needs_review", "scene_id", "caller_key")}
-    return AtomNotes(**named, task_only=bool(row["task_only"]))
+    return AtomNotes(normal_form=row["normal_form"], caller_key=row["caller_key"])
 
 
 def source_rows(atom_id: str, sources: Sequence[Source]) -> list[Row]:

@@ -52,7 +52,7 @@ class Atoms:
         """
         now = self._now()
         atom = lay_out(draft, filing, atom_id=new_id("atm", now), now=now)
-        await self._insert(owner_id, atom, _notes(draft, filing))
+        await self._insert(owner_id, atom, _notes(filing))
         return atom
 
     async def restore(self, owner_id: int, atom: Atom, notes: AtomNotes) -> bool:
@@ -100,7 +100,7 @@ class Atoms:
                 valid_from=max(first.valid_from, old.valid_from),
             )
             # The key moves only after the old version is closed: at most one active atom may hold it.
-            await self._insert(owner_id, successor, replace(_notes(draft, filing), caller_key=None))
+            await self._insert(owner_id, successor, AtomNotes(normal_form=filing.normal_form))
             retired = await self._retire(owner_id, old, successor, reason)
             if filing.caller_key is not None:
                 await self._set_key(owner_id, successor.id, filing.caller_key)
@@ -340,13 +340,8 @@ class Atoms:
         return tuple(atom_from_row(row, cited[row["atom_id"]]) for row in rows)
 
 
-def _notes(draft: AtomDraft, filing: Filing) -> AtomNotes:
-    return AtomNotes(
-        normal_form=filing.normal_form,
-        task_only=draft.task_only,
-        scene_id=filing.scene_id,
-        caller_key=filing.caller_key,
-    )
+def _notes(filing: Filing) -> AtomNotes:
+    return AtomNotes(normal_form=filing.normal_form, caller_key=filing.caller_key)
 
 
 def _dump(ids: Sequence[str]) -> str:

@@ -178,6 +178,14 @@ class Jobs:
                 raise NotFound(f"there is no dead job {job_id}")
             return job_id
 
+    async def drop(self, owner_id: int, kind: str, key: str) -> int:
+        """Delete what is left to do for a key that is deleted, and return how many jobs that was.
+
+        A worker that runs one of them finds its lease lost, and what it found is discarded.
+        """
+        named = {"owner_id": owner_id, "kind": kind, "key": key}
+        return len(await self._database.fetch(self._sql["delete_jobs_of_key"], **named))
+
     async def delete_all(self, owner_id: int) -> int:
         """Delete the owner's jobs, for an owner who is deleted, and return how many there were."""
         return len(await self._database.fetch(self._sql["delete_jobs_of_owner"], owner_id=owner_id))

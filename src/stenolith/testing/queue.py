@@ -133,6 +133,22 @@ class QueueContract:
         assert await jobs.prune_home(START_MS + 1) == 1
         assert await jobs.counts_of_home() == {"distill": {"dead": 1, "pending": 1}}
 
+    async def test_the_work_of_a_deleted_key_is_dropped(self, database: Database) -> None:
+        """What waits, runs or died goes; who runs it cannot finish; what is done stays for the record."""
+        owner, other = await two_owners(database)
+        jobs = Jobs(database)
+        for number in (owner, other):
+            await jobs.enqueue(number, request())
+        for held in await claim(jobs, limit=2):
+            await jobs.finish(held)
+        await jobs.enqueue(owner, request())
+        running = (await claim(jobs))[0]
+        await jobs.enqueue(owner, request())
+        await jobs.enqueue(owner, request("s2"))
+        assert await jobs.drop(owner, "distill", "s1") == 2
+        assert not await jobs.finish(running)
+        assert await jobs.counts_of_home() == {"distill": {"done": 2, "pending": 1}}
+
     async def test_a_foreign_owner_sees_no_job(self, database: Database) -> None:
         """C14 for the queue."""
         owner, other = await two_owners(database)
@@ -142,7 +158,7 @@ class QueueContract:
         assert await jobs.listing(other, "pending") == []
         assert await jobs.counts(other) == {}
         assert await jobs.outstanding(other, "distill", "s1") == 0
-        assert await jobs.delete_all(other) == 0
+        assert await jobs.delete_all(other) == await jobs.drop(other, "distill", "s1") == 0
         assert await jobs.delete_all(owner) == 1
 
 

@@ -177,7 +177,7 @@ class AtomsContract:
         await atoms.flag(owner, [copies[2].id], new.id)
         assert {atom.id for atom in await atoms.history(owner, copies[1].id)} == {copies[0].id, copies[1].id, new.id}
         assert [atom.id for atom in await atoms.flagged(owner)] == [copies[2].id]
-        assert (await atoms.notes(owner, [copies[2].id]))[copies[2].id].needs_review == new.id
+        assert (await atoms.get(owner, [copies[2].id]))[0].needs_review == new.id
 
     async def test_expired_atoms_take_no_place(self, database: Database) -> None:
         """C13: what has expired is in no active read, swept or not; the sweep closes it once."""
@@ -302,6 +302,8 @@ class AtomsContract:
         given = draft("mine", subject="gw", attribute="port", kind=Kind.INSTRUCTION)
         mine = await atoms.add(owner, given, filing("mine", session_key="s1"))
         await atoms.set_scene(owner, [mine.id], "scn_1")
+        mine = (await atoms.get(owner, [mine.id]))[0]
+        assert mine.scene_id == "scn_1"
         reads = [
             await atoms.get(other, [mine.id]),
             await atoms.notes(other, [mine.id]),
@@ -325,6 +327,5 @@ class AtomsContract:
         await atoms.remove_evidence(other, ["rec_1"], "x")
         assert (await atoms.forget(other, [mine.id], "x")).removed == ()
         assert await atoms.get(owner, [mine.id]) == [mine]
-        assert (await atoms.notes(owner, [mine.id]))[mine.id].scene_id == "scn_1"
         with pytest.raises(NotFound):
             await atoms.add_source(other, mine.id, [Source(record_id="rec_9")])

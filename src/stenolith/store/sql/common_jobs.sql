@@ -100,6 +100,11 @@ SELECT kind, state, CASE WHEN attempts = 0 AND error = '' THEN 1 ELSE 0 END AS f
   MIN(run_after) AS run_after, MIN(lease_until) AS lease_until
 FROM jobs WHERE state IN ('pending', 'running') GROUP BY kind, state, CASE WHEN attempts = 0 AND error = '' THEN 1 ELSE 0 END;
 
+-- name: delete_jobs_of_key
+DELETE FROM jobs
+WHERE kind = :kind AND owner_id = :owner_id AND key = :key AND state IN ('pending', 'running', 'dead')
+RETURNING job_id;
+
 -- name: delete_jobs_of_owner
 DELETE FROM jobs WHERE owner_id = :owner_id RETURNING job_id;
 
