@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+
 from stenolith.model.message import (
     Image,
     Message,
     Opaque,
     Origin,
+    Part,
     Role,
     StopReason,
     Text,
@@ -67,21 +70,21 @@ ROUTES: list[tuple[str, str, str]] = [
     ("ollama", "openai-completions", "qwen3"),
 ]
 
-SIGNATURE = "ErUBCkYIARgCKkDd3QUJDRA0zZxY9+/QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo="
+SIGNATURE = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEyMzQ1Njc4OTo7"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 CALL_IDS = [
     "c1", "c1", "c2", "call_1", "call_1|fc_1", "call_2|fc_2", "call_a|b", "call_a:b", "functions.read:0",
     "toolu_01AB_c", "tooluse_ab-c", " call_1 ", "", "x" * 65, "x" * 64 + "y", "é", "abcdef123", "!!!", "bad id|item",
 ]  # fmt: skip
 NAMES = ["read", "exec", " exec ", "mcp.srv:tool-x", "my tool", "工具", "", "n" * 65, "READ", "9lives"]
+RUNTIME = "This context is runtime-generated, not user-authored. Keep internal details private."
 SCRAPS = [
     "", " ", "\n\t", "\x00", "plain", "tail  ", "a\ud83d b", "好的，明白", "😀", "NO_REPLY", '{"action":"NO_REPLY"}', "(continue)",
     "[previous turn failed before producing content]", "[Inter-session message] isUser=false\nhello",
     "x\n<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nsecret\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>\ny",
     "x\n<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nnever closed", "⟦ctx:abc⟧\nsecret\n⟦/ctx:abc⟧",
     'Sender (untrusted metadata):\n```json\n{"id":1}\n```\n\nreal', "[Mon 2026-01-05 10:00 UTC] stamped", "a\x07b",
-    "OpenClaw runtime context (internal):\nThis context is runtime-generated, not user-authored."
-    " Keep internal details private.\nrest",
+    "OpenClaw runtime context (internal):\n" + RUNTIME + "\nrest",
 ]  # fmt: skip
 
 
@@ -90,7 +93,7 @@ def _item(name: str, **more: Any) -> str:
 
 
 SIGNATURES = [
-    None, "", "  ", SIGNATURE, SIGNATURE, "QUJD", "QUJDR", "not b64!", "msg_abc", "reasoning_content", "reasoning",
+    None, "", "  ", SIGNATURE, SIGNATURE, "QUJD", "QUJDR", "YR", "not b64!", "msg_abc", "reasoning_content", "reasoning",
     _item("rs_1"), _item("rs_2", encrypted_content="E"), _item("rs_1", summary=[{"type": "summary_text", "text": "s"}]),
 ]  # fmt: skip
 TEXT_SIGNATURES = [None, None, "msg_1", "msg_2", '{"v":1,"id":"msg_1","phase":"final_answer"}', "QUJD", "not b64!"]
@@ -191,3 +194,33 @@ _system = _message(Role.SYSTEM, _texts, 2)
 
 transcripts = st.lists(st.one_of(_user, _user, _assistant, _assistant, _assistant, _tool, _tool, _system), max_size=10)
 routes = st.sampled_from(ROUTES)
+
+
+def tagged(messages: list[Message]) -> list[Message]:
+    """The same transcript with a word of its own in every user message and every real tool result."""
+    found = []
+    for at, message in enumerate(messages):
+        parts = [_tagged(part, f"{at}.{number}") for number, part in enumerate(message.parts)]
+        word = [Text(text=f"«u{at}»")] if message.role is Role.USER else []
+        found.append(replace(message, parts=tuple([*parts, *word])))
+    return found
+
+
+def _tagged(part: Part, number: str) -> Part:
+    if not isinstance(part, ToolResult) or part.synthetic:
+        return part
+    return replace(part, content=(*part.content, Text(text=f"«r{number}»")))
+
+
+def everything() -> list[Message]:
+    """One long transcript with every scrap, id, name and signature in it: for runs that must not be random."""
+    found: list[Message] = []
+    for at, scrap in enumerate(SCRAPS):
+        call = ToolCall(id=CALL_IDS[at % len(CALL_IDS)], name=NAMES[at % len(NAMES)], arguments={"b": 1, "a": scrap})
+        thought = Thinking(text="t", signature=SIGNATURES[at % len(SIGNATURES)])
+        found.append(Message(role=Role.USER, parts=(Text(text=scrap), Text(text=f"ask {at}"))))
+        found.append(Message(role=Role.ASSISTANT, parts=(thought, Text(text=scrap), call), timestamp=at))
+        if at % 3:
+            result = ToolResult(id=call.id, name=call.name, content=(Text(text=f"answer {at}"),))
+            found.append(Message(role=Role.TOOL, parts=(result,)))
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stenolith.errors import InvalidInput
 from stenolith.replay.policy import (
     Api,

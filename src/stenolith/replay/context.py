@@ -24,18 +24,20 @@ _LEGACY_SAFE: Final = {
     LEGACY_CLOSE: "[[OPENCLAW_INTERNAL_CONTEXT_END]]",
 }
 _OWN: Final = re.compile(r"⟦(/?)ctx:([0-9A-Za-z_-]+)⟧")
+_DATE: Final = r"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? [^\]\n]{1,16}\] "
+_STAMP: Final = re.compile(rf"\A(?:{_DATE})+")
 _HEADER: Final = re.compile(
-    r"^OpenClaw runtime context (?:for the immediately preceding user message\.|for the active user request in this"
-    r" turn[^\n]*|\(internal\):)[ \t]*\n"
+    rf"^(?:{_DATE})*OpenClaw runtime context (?:for the immediately preceding user message\."
+    r"|for the active user request in this turn[^\n]*|\(internal\):)[ \t]*\n"
     r"This context is runtime-generated, not user-authored\. Keep internal details private\.",
     re.MULTILINE,
 )
 _METADATA: Final = re.compile(
-    r"^(?:Conversation info|Sender|Thread starter|Replied message|Forwarded message(?: context)?|Chat history[^\n(]*)"
-    r" \(untrusted(?: metadata|, for context)\):[ \t]*\n```json\n(?:(?!```)[^\n]*\n)*```[ \t]*(?:\n|\Z)",
+    rf"^(?:{_DATE})*(?:Conversation info|Sender|Thread starter|Replied message|Forwarded message(?: context)?"
+    r"|Chat history[^\n(]*) \(untrusted(?: metadata|, for context)\):[ \t]*\n"
+    r"```json\n(?:(?!```)[^\n]*\n)*```[ \t]*(?:\n|\Z)",
     re.MULTILINE,
 )
-_STAMP: Final = re.compile(r"\A\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? [^\]\n]{1,16}\] ")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
@@ -64,10 +66,11 @@ def strip_context(text: str, author: Author | None = None) -> str:
     """
     author = author or Author()
     cut = _cut_blocks(text, author) if LEGACY_OPEN in text or "⟦ctx:" in text else text
-    if "OpenClaw runtime context" in cut:
-        cut = _cut_header(cut, author)
     if "(untrusted" in cut:
         cut = _METADATA.sub("", cut)
+    cut = text if cut == text else cut.strip()
+    if "OpenClaw runtime context" in cut:
+        cut = _cut_header(cut, author)
     if cut.startswith("["):
         cut = _STAMP.sub("", cut)
     return text if cut == text else cut.strip()

@@ -34,7 +34,7 @@ def drop_mirrors(lines: Sequence[Line], plan: Plan) -> Passed:
     said: set[str] = set()
     for line in lines:
         message = line.message
-        if message.role is Role.USER:
+        if message.role is Role.USER and "custom_type" not in message.extra:
             said.clear()
         elif message.role is Role.ASSISTANT and is_mirror(message):
             unique = _unique(message, said, plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +9,8 @@ from stenolith.model.message import Image, Message, Part, Role, Thinking, ToolRe
 from stenolith.replay import (
     context,
     identifiers,
+    images,
+    lint,
     marks,
     mirrors,
     normalise,
@@ -19,6 +20,7 @@ from stenolith.replay import (
     shapes,
     tools,
     turns,
+    wire,
 )
 from stenolith.replay.plan import Options, Pass, Plan, has_calls, last_user
 from stenolith.replay.policy import Policy, Reasoning, Target, resolve
@@ -29,7 +31,6 @@ def limit_images(lines: Sequence[Line], plan: Plan) -> Passed:
     """Bring pictures within the target's limits (section 3.5.1)."""
     if not any(_shows_picture(part) for line in lines for part in line.message.parts):
         return lines, ()
-    images = importlib.import_module("stenolith.replay.images")
     messages, changes = images.limit([line.message for line in lines], plan.policy.image_limits)
     kept = [Line(line.at, message) for line, message in zip(lines, messages, strict=True)]
     return kept, [_shifted(change, lines) for change in changes]
@@ -42,7 +43,9 @@ def _shows_picture(part: Part) -> bool:
 
 
 def _shifted(change: Change, lines: Sequence[Line]) -> Change:
-    at = lines[change.index].at if 0 <= change.index < len(lines) else change.index
+    if not 0 <= change.index < len(lines):
+        return change
+    at = lines[change.index].at
     return Change(rule=change.rule, index=at, action=change.action, detail=change.detail)
 
 
@@ -55,13 +58,13 @@ PASSES: Final[tuple[Pass, ...]] = (
     context.place_runtime_context,
     context.remove_runtime_context,
     normalise.drop_blank_users,
-    # The marker is put on what a person's words have become, so blank turns never get one.
-    marks.mark_provenance,
     # Rows that are no turns must be gone before anybody asks what stands beside what.
     mirrors.drop_mirrors,
     normalise.drop_silent_replies,
     normalise.drop_incomplete_reasoning,
     limit_images,
+    # The marker is put on the first text, and a picture that cannot be sent becomes one.
+    marks.mark_provenance,
     normalise.drop_blank_text,
     # Thinking: what can never be sent, then what may not be sent any more.
     reasoning.drop_unfit_thinking,
@@ -97,12 +100,17 @@ def sanitise(
     Every change is a line of the report, and whatever text leaves stands in its detail.
     """
     plan = Plan(target=target, policy=policy or policy_for(target), options=options or Options())
+    lines, changes = _run(messages, plan)
+    return Sanitised(messages=tuple(line.message for line in lines), changes=tuple(changes), hints=_hints(lines, plan))
+
+
+def _run(messages: Sequence[Message], plan: Plan) -> tuple[Sequence[Line], list[Change]]:
     lines: Sequence[Line] = [Line(at, message) for at, message in enumerate(messages)]
     changes: list[Change] = []
     for run in PASSES:
         lines, found = run(lines, plan)
         changes += found
-    return Sanitised(messages=tuple(line.message for line in lines), changes=tuple(changes), hints=_hints(lines, plan))
+    return lines, changes
 
 
 def policy_for(target: Target) -> Policy:
@@ -114,16 +122,14 @@ def replay(
     messages: Sequence[Message], target: Target, policy: Policy | None = None, options: Options | None = None
 ) -> Replayed:
     """Return the provider payload for *messages*, the report of every change, hints, and lint violations."""
-    chosen = policy or policy_for(target)
-    clean = sanitise(messages, target, chosen, options)
-    wire = importlib.import_module("stenolith.replay.wire")
-    lint = importlib.import_module("stenolith.replay.lint")
-    sent = wire.convert(clean.messages, target, chosen)
+    plan = Plan(target=target, policy=policy or policy_for(target), options=options or Options())
+    lines, changes = _run(messages, plan)
+    sent = wire.convert([line.message for line in lines], target, plan.policy)
     found = lint.lint(target.api, sent.payload, provider=target.provider, model=target.model)
     return Replayed(
         payload=sent.payload,
-        report=(*clean.changes, *sent.changes),
-        hints=clean.hints.join(sent.hints),
+        report=(*changes, *(_shifted(change, lines) for change in sent.changes)),
+        hints=_hints(lines, plan).join(sent.hints),
         violations=tuple(found),
     )
 

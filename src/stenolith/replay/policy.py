@@ -135,6 +135,7 @@ class Policy:
     reasoning_field: str = "reasoning_content"
     reasoning_required: bool = False
     reasoning_fill: str = ""
+    whole_signatures: bool = False
     foreign_thinking_as_text: bool = False
     replay_unique_mirrors: bool = True
     store_items: bool = True

@@ -6,6 +6,7 @@ is never worth sending, and the caller is told to turn thinking off for the requ
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from stenolith.replay.report import Change, Line, Passed
 from stenolith.replay.signature import is_signature
 
 FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_STANDARD: Final = str.maketrans("-_", "+/")
 _DATED: Final = re.compile(r"[-@]20\d{6}$")
 
 
@@ -110,7 +113,7 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
                 continue
             parts += _as_text(part, reason, plan)
             changes.append(Change(rule=reason, index=line.at, action="dropped", detail=getattr(part, "text", "")))
-        kept.append(line if len(parts) == len(message.parts) else with_parts(line, filled(parts)))
+        kept.append(line if parts == list(message.parts) else with_parts(line, filled(parts)))
     return kept, changes
 
 
@@ -134,8 +137,10 @@ class _Judge:
         if wire in {Reasoning.NONE, Reasoning.ITEMS}:
             return ""
         strange = {Signature.ITEM, Signature.OPAQUE} if wire is not Reasoning.THOUGHTS else {Signature.ITEM}
-        odd = part.redacted or signature_kind(part.signature) in strange
-        return "foreign-thinking" if odd else ""
+        if part.redacted or signature_kind(part.signature) in strange:
+            return "foreign-thinking"
+        torn = self.plan.policy.whole_signatures and not _is_whole(part.signature)
+        return "invalid-signature" if torn else ""
 
     def _signed(self, part: Thinking) -> str:
         if self.stale:
@@ -144,6 +149,10 @@ class _Judge:
             return "foreign-thinking"
         valid = signature_kind(part.signature) is Signature.OPAQUE if part.redacted else is_signature(part.signature)
         return "" if valid else "invalid-signature"
+
+
+def _is_whole(signature: str | None) -> bool:
+    return signature is not None and len(signature) % 4 == 0 and _BASE64.fullmatch(signature) is not None
 
 
 def _as_text(part: Part, reason: str, plan: Plan) -> list[Part]:
@@ -182,7 +191,7 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
     if policy.preserve_signatures or policy.reasoning is Reasoning.ITEMS:
         return lines, ()
     foreign = foreign_check(plan)
-    only_base64 = policy.sanitize_thought_signatures
+    bare = policy.sanitize_thought_signatures
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
@@ -190,8 +199,8 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
         if message.role is not Role.ASSISTANT or not any(getattr(part, "signature", None) for part in message.parts):
             kept.append(line)
             continue
-        bare = only_base64 and foreign(message)
-        parts = [_without_bad_signature(part, bare=bare, only_base64=only_base64) for part in message.parts]
+        accepts = _acceptance(plan, bare=bare and foreign(message))
+        parts = [_without_bad_signature(part, accepts) for part in message.parts]
         found = [
             Change(rule="thought-signature", index=line.at, action="removed", detail=_signature(old))
             for new, old in zip(parts, message.parts, strict=True)
@@ -206,12 +215,29 @@ def _signature(part: Part) -> str:
     return str(getattr(part, "signature", ""))
 
 
-def _without_bad_signature(part: Part, *, bare: bool, only_base64: bool) -> Part:
+def _acceptance(plan: Plan, *, bare: bool) -> Callable[[Part, str], bool]:
+    """Return which signature a part may keep: none of another model's on a base64 wire (3.13.3)."""
+    if bare:
+        return lambda _, __: False
+    if not plan.policy.sanitize_thought_signatures:
+        return lambda part, signature: type(part) is not Text or not signature.startswith("msg_")
+    if plan.policy.reasoning is Reasoning.THOUGHTS:
+        return lambda _, signature: is_signature(signature) and _decodes(signature)
+    return lambda _, signature: is_signature(signature)
+
+
+def _decodes(signature: str) -> bool:
+    """Return whether Google's decoder takes the text: one alphabet, and no bits left over at its end."""
+    letters = signature.rstrip("=")
+    coder = base64.urlsafe_b64encode if set("-_") & set(letters) else base64.b64encode
+    text = letters.translate(_STANDARD) + "=" * (-len(letters) % 4)
+    return coder(base64.b64decode(text)).decode().rstrip("=") == letters
+
+
+def _without_bad_signature(part: Part, accepts: Callable[[Part, str], bool]) -> Part:
     if not isinstance(part, Text | ToolCall | Thinking) or part.signature is None:
         return part
-    if not only_base64:
-        return replace(part, signature=None) if type(part) is Text and part.signature.startswith("msg_") else part
-    return replace(part, signature=None) if bare or not is_signature(part.signature) else part
+    return part if accepts(part, part.signature) else replace(part, signature=None)
 
 
 def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stenolith.model.message import Message, Part, Role, StopReason, Text, Thinking, ToolCall, ToolResult
+from stenolith.replay.context import Author, strip_context
 from stenolith.replay.pairing import answers
 from stenolith.replay.plan import Plan, has_calls, has_words, holding, result_text, wording
 from stenolith.replay.policy import Api
@@ -175,7 +176,7 @@ def _evidence(call: ToolCall, answer: ToolResult | None, what: str, plan: Plan) 
     room = plan.options.evidence_chars
     shown = words if len(words) <= room else words[:room] + " [...]"
     name = _STRANGE.sub("_", call.name.strip())[:_NAME_MAX] or "unknown"
-    return [Text(text=f"[tool call {name} {what}]\n{shown}")]
+    return [Text(text=strip_context(f"[tool call {name} {what}]\n{shown}", Author(composed=True)))]
 
 
 def settle_failed_calls(lines: Sequence[Line], plan: Plan) -> Passed:
