@@ -21,6 +21,8 @@ from stenolith.model.clock import Clock, wall_ms
 from stenolith.pipeline.stages import STAGES, StageSpec
 from stenolith.store.jobs import Claim, Job, Jobs, LeaseLost, Waiting
 
+PROGRESS_S = 0.1
+"""How often progress is told: counting what is left costs more than a small job."""
 _log = logging.getLogger(__name__)
 
 
@@ -132,20 +134,23 @@ class Worker:
         Jobs that were never tried run at once, debounced or not; those that wait after a failure are
         left and counted as pending.  Jobs that run elsewhere are waited for, at most until their
         lease ends.  A handler must not enqueue its own successor for ever: this would run with it.
-        *on_progress* gets the report so far after every job.  Raises `StoreUnavailable`.
+        *on_progress* gets the report so far, several times a second at most, and the last one.
+        Raises `StoreUnavailable`.
         """
         crew = _Crew(self._jobs, self._pick(kinds), self._name, self._options.lease_ms)
+        clock = asyncio.get_running_loop().time
+        told = clock()
         try:
-            while True:
-                claimed = await self._fill(crew, eager=True)
-                if not (claimed or crew.running):
-                    waiting = await self._waiting(kinds)
-                    if not any(_can_run(item, self._now()) for item in waiting):
-                        return crew.report(sum(item.count for item in waiting))
-                if await self._pause(crew) and on_progress:
-                    on_progress(crew.report(sum(item.count for item in await self._waiting(kinds))))
+            while await self._fill(crew, eager=True) or crew.running or await self._can_go_on(kinds):
+                if await self._pause(crew) and on_progress and clock() - told > PROGRESS_S:
+                    told = clock()
+                    on_progress(crew.report(await self._pending(kinds)))
+            report = crew.report(await self._pending(kinds))
         finally:
             await crew.dismiss()
+        if on_progress:
+            on_progress(report)
+        return report
 
     async def run_forever(self, stop: asyncio.Event) -> WorkReport:
         """Run jobs as they become due until *stop* is set, then let the running ones end or hand them back."""
@@ -153,14 +158,10 @@ class Worker:
         stopping = asyncio.create_task(stop.wait())
         try:
             while not stop.is_set():
-                try:
-                    if crew.running or await self._anything_due():
-                        await self._fill(crew, eager=False)
-                except StoreUnavailable as error:
-                    _log.warning("the queue cannot be read: %s", error)
+                await self._fill_when_due(crew)
                 await self._pause(crew, stopping)
             await crew.drain(self._options.drain_ms)
-            return crew.report(sum(item.count for item in await self._waiting(None)))
+            return crew.report(await self._pending(None))
         finally:
             stopping.cancel()
             await crew.dismiss()
@@ -179,12 +180,23 @@ class Worker:
             crew.start(job)
         return len(jobs)
 
+    async def _fill_when_due(self, crew: _Crew) -> None:
+        """Claim only when a look says that something is due: an idle worker writes nothing."""
+        try:
+            if crew.running or any(item.at <= self._now() for item in await self._waiting(None)):
+                await self._fill(crew, eager=False)
+        except StoreUnavailable as error:
+            _log.warning("the queue cannot be read: %s", error)
+
     async def _waiting(self, kinds: Sequence[str] | None) -> list[Waiting]:
         wanted = self._pick(kinds)
         return [item for item in await self._jobs.waiting() if item.kind in wanted]
 
-    async def _anything_due(self) -> bool:
-        return any(item.at <= self._now() for item in await self._waiting(None))
+    async def _pending(self, kinds: Sequence[str] | None) -> int:
+        return sum(item.count for item in await self._waiting(kinds))
+
+    async def _can_go_on(self, kinds: Sequence[str] | None) -> bool:
+        return any(_can_run(item, self._now()) for item in await self._waiting(kinds))
 
     async def _pause(self, crew: _Crew, *others: asyncio.Task[Any]) -> int:
         """Wait until a job ends, somebody wakes us, or the poll is due; return how many jobs ended."""
