@@ -174,7 +174,8 @@ class Worker:
         rooms = crew.rooms()
         if not rooms:
             return 0
-        claim = Claim(worker=self._name, rooms=rooms, lease_ms=self._options.lease_ms, eager=eager)
+        steal = crew.may_steal(self._now(), self._options.poll_ms)
+        claim = Claim(worker=self._name, rooms=rooms, lease_ms=self._options.lease_ms, eager=eager, steal=steal)
         jobs = await self._jobs.claim(claim)
         for job in jobs:
             crew.start(job)
@@ -217,6 +218,7 @@ class _Crew:
         self._name = name
         self._lease_ms = lease_ms
         self._counts: Counter[tuple[Outcome, str]] = Counter()
+        self._looked_at = 0
         self.running: dict[asyncio.Task[Outcome], Job] = {}
 
     def rooms(self) -> dict[str, int]:
@@ -224,6 +226,12 @@ class _Crew:
         busy = Counter(job.kind for job in self.running.values())
         rooms = {kind: spec.concurrency - busy[kind] for kind, (spec, _) in self._stages.items()}
         return {kind: room for kind, room in rooms.items() if room > 0}
+
+    def may_steal(self, now: int, poll_ms: int) -> bool:
+        """Say whether to look for lost leases: once a poll while busy, always when there is nothing else to do."""
+        due = not self.running or now >= self._looked_at + poll_ms
+        self._looked_at = now if due else self._looked_at
+        return due
 
     def start(self, job: Job) -> None:
         """Begin an attempt."""
