@@ -290,6 +290,17 @@ async def test_a_failure_after_the_commit_does_not_undo_it(database: Database, o
     assert await positions(database, owner) == {"s1": 1}
 
 
+async def test_a_handler_that_cancels_itself_has_failed(database: Database, owner: int) -> None:
+    jobs = Jobs(database)
+
+    async def handle(lease: Lease) -> None:
+        raise asyncio.CancelledError
+
+    await jobs.enqueue(owner, request("s1"))
+    report = await Worker(jobs, {"distill": handle}, QUICK).run_until_idle()
+    assert (report.failed, report.pending) == ({"distill": 1}, 1)
+
+
 async def test_a_worker_that_is_stopped_hands_back_what_it_holds(database: Database, owner: int) -> None:
     jobs = Jobs(database)
     began = asyncio.Event()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stenolith.testing.dossiers import PersonasContract, ScenesContract
 from stenolith.testing.queue import CursorContract, LeaseContract, QueueContract
-from stenolith.testing.stores import AtomsContract, DatabaseContract
+from stenolith.testing.stores import AtomsContract, AuditContract, DatabaseContract
 
 
 class TestDatabase(DatabaseContract):
@@ -12,6 +12,10 @@ class TestDatabase(DatabaseContract):
 
 
 class TestAtoms(AtomsContract):
+    pass
+
+
+class TestAudit(AuditContract):
     pass
 
 
