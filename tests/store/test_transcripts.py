@@ -74,14 +74,13 @@ async def test_an_open_turn_grows_and_closes_exactly_once(database) -> None:
         await store.extend(turn.turn_id, session, [_entry("late")], now=NOW)
 
 
-async def test_recovery_closes_open_turns_once_and_runs_nothing(database) -> None:
+async def test_an_abandoned_turn_is_found_by_its_age(database) -> None:
     owner, store, session = await _open(database)
     turn, _ = await store.append(session, [_entry("q")], state="open", now=NOW)
-    assert await store.recover(before=NOW - 1, now=NOW) == []
-    assert await store.recover(before=NOW, now=NOW + 1) == [turn.turn_id]
-    assert await store.recover(before=NOW, now=NOW + 2) == []
-    assert (await store.turn(owner, turn.turn_id)).state == "failed"
-    assert [item.message.text() for item in await store.messages(session.session_ref)] == ["q"]
+    assert await store.abandoned(NOW - 1) == []
+    assert await store.abandoned(NOW) == [(owner, turn.turn_id)]
+    await store.close(turn.turn_id, "failed", now=NOW + 1)
+    assert await store.abandoned(NOW) == []
 
 
 async def test_keys_that_look_alike_stay_apart(database) -> None:

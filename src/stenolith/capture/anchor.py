@@ -24,6 +24,7 @@ _STEPS: Final = sorted(
 )
 _LONGEST, _CLOSEST, _EARLIEST = 8, 4, 2
 _TAIL_EDITS: Final = 8
+_LAST: Final = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +91,8 @@ class Anchor:
 
     @property
     def shift(self) -> float | None:
-        """Return the middle distance in time, or None without times."""
-        return median(abs(shift) for shift in self.shifts) if self.shifts else None
+        """Return the middle distance in time of the last pairs, or None without times."""
+        return median(abs(shift) for shift in self.shifts[:_LAST]) if self.shifts else None
 
     def holes(self) -> Iterator[range]:
         """Yield held messages that stand between stored neighbours, with nothing stored in their place.

@@ -70,7 +70,9 @@ class LiveTurns:
             records = await self._finish(scope, session, turn, state)
         return Progress(turn_id=turn_id, state=state, seq=session.head_seq + len(messages), records=tuple(records))
 
-    async def append(self, owner_id: int, scope: Scope, messages: Sequence[Message], expected_seq: int) -> Progress:
+    async def append(
+        self, owner_id: int, scope: Scope, messages: Sequence[Message], expected_seq: int, *, distillable: bool = True
+    ) -> Progress:
         """Append a whole turn to a session that stands at *expected_seq* (0 when new).
 
         Raises `SequenceConflict` when it stands elsewhere; nothing is stored then.
@@ -88,7 +90,7 @@ class LiveTurns:
             drafts = self._drafts(messages)
             entries = [draft.entry("complete") for draft in drafts]
             turn, stored = await self._scribe.transcripts.append(session, entries, state="complete", now=now)
-            heading = self._scribe.heading(scope, now, distillable=True)
+            heading = self._scribe.heading(scope, now, distillable=distillable)
             records = await self._scribe.file(session, drafts, stored, heading)
         return Progress(turn_id=turn.turn_id, state="complete", seq=turn.last_seq, records=tuple(records))
 

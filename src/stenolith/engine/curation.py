@@ -108,7 +108,9 @@ class Curation:
             provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool="remember"),
         )
         session = await self._house.transcripts.find(owner_id, within.session_key, within.session_id)
-        progress = await self._live.append(owner_id, within, [said], session.head_seq if session else 0)
+        # Not to be distilled: what a person wants kept becomes an atom here, as they put it, and not once more by rules.
+        expected = session.head_seq if session else 0
+        progress = await self._live.append(owner_id, within, [said], expected, distillable=False)
         if not progress.records:
             raise Refused(f"{text[:60]!r} is not a statement that can be kept")
         return progress.records[0]

@@ -14,7 +14,7 @@ from stenolith.distill.reconcile import Decision, normal_form, reconcile
 from stenolith.distill.rules import Utterance, extract
 from stenolith.engine.projections import Projections
 from stenolith.engine.wiring import House
-from stenolith.model.atom import Atom, AtomDraft, AtomStatus
+from stenolith.model.atom import Atom, AtomDraft
 from stenolith.pipeline.stages import DISTILL, EMBED, JOURNAL, PERSONA, SCENES
 from stenolith.pipeline.worker import Handler, Lease
 from stenolith.store.atom_rows import AtomChange, Filing
@@ -25,9 +25,8 @@ from stenolith.store.search import Layer
 
 WINDOW = 200
 """Records distilled in one step; the cursor moves with each step."""
-SCENE_DELAY_MS = 2_000
-"""How long scenes wait after new atoms, so that many turns share one run."""
 PERSONA_DELAY_MS = 10_000
+"""How long the persona waits after changed scenes."""
 EMBED_BATCH = 64
 
 
@@ -78,8 +77,6 @@ class Learning:
             for decision in reconcile([verdict.draft], await self._candidates(owner_id, verdict.draft)):
                 tally[decision.action] += 1
                 await self._projections.follow(owner_id, await self.apply(owner_id, decision, record))
-        if drafts:
-            await self._house.jobs.enqueue(owner_id, self._later(SCENES, SCENE_DELAY_MS))
 
     async def _candidates(self, owner_id: int, draft: AtomDraft) -> list[Atom]:
         """Return what *draft* may repeat, replace or re-tell: same words, same property, same evidence."""
@@ -110,9 +107,6 @@ class Learning:
             case "skip":
                 return AtomChange()
 
-    def _later(self, kind: str, delay_ms: int, key: str = "") -> JobRequest:
-        return JobRequest(kind=kind, key=key, run_after=self._house.now() + delay_ms)
-
     async def write_scenes(self, lease: Lease) -> None:
         """Sort an owner's atoms into scenes and write their files; then let the persona be judged."""
         owner_id = lease.job.owner_id
@@ -120,7 +114,8 @@ class Learning:
         async with lease.commit({"changed": len(changes)}):
             await self._projections.store_scenes(owner_id, changes)
             if changes:
-                await self._house.jobs.enqueue(owner_id, self._later(PERSONA, PERSONA_DELAY_MS))
+                later = JobRequest(kind=PERSONA, key="", run_after=self._house.now() + PERSONA_DELAY_MS)
+                await self._house.jobs.enqueue(owner_id, later)
         await self._projections.write_files(owner_id)
 
     async def judge_persona(self, lease: Lease) -> None:
@@ -154,8 +149,3 @@ def _utterance(record: Record) -> Utterance:
         speaker=record.speaker,
         failed=not record.distillable,
     )
-
-
-def living(atoms: Sequence[Atom]) -> list[Atom]:
-    """Return the atoms that hold now."""
-    return [atom for atom in atoms if atom.status is AtomStatus.ACTIVE]

@@ -51,8 +51,12 @@ class Projections:
         if added:
             await self.request_vectors(owner_id, Layer.ATOM)
         if added or touched or change.removed:
-            later = JobRequest(kind=SCENES, key="", run_after=house.now() + SCENE_DELAY_MS)
-            await house.jobs.enqueue(owner_id, later)
+            await self.request_scenes(owner_id)
+
+    async def request_scenes(self, owner_id: int) -> None:
+        """Ask for the owner's scenes to be written anew, soon."""
+        later = JobRequest(kind=SCENES, key="", run_after=self._house.now() + SCENE_DELAY_MS)
+        await self._house.jobs.enqueue(owner_id, later)
 
     async def request_vectors(self, owner_id: int, layer: Layer) -> None:
         """Ask for the vectors of what is new; nothing is asked when there is no embedder."""

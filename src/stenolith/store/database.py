@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 Row = dict[str, Any]
@@ -45,6 +46,9 @@ class Database(Protocol):
 
     async def script(self, sql: str, /) -> None:
         """Run several statements that take no parameters."""
+
+    async def copy_to(self, path: Path, /) -> None:
+        """Write a whole, consistent copy to the new file *path* (0600) while the store is in use."""
 
     async def close(self) -> None:
         """Let go of every connection."""

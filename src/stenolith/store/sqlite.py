@@ -99,10 +99,11 @@ class SqliteDatabase:
         async with self.transaction():
             await self._writer.async_run(_write_script, self._writer, sql)
 
-    async def checkpoint(self) -> None:
-        """Fold the write-ahead log into the file, so that the file alone is a whole copy."""
+    async def copy_to(self, path: Path) -> None:
+        """Write a whole, consistent copy to a new file (0600) while the store is in use."""
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         async with self._lock:
-            await self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+            await _rows(self._writer, "VACUUM INTO :path", {"path": str(path)})
 
     async def close(self) -> None:
         """Close every connection; running statements are interrupted."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from stenolith.errors import NotFound, SequenceConflict
@@ -174,11 +174,10 @@ class Transcripts:
                 await self._database.fetch(self._sql["set_message_status"], turn_id=turn_id, status=status)
             return bool(rows)
 
-    async def recover(self, before: int, now: int) -> list[str]:
-        """Close every turn left open since before *before* (epoch ms) as failed, each exactly once."""
+    async def abandoned(self, before: int) -> list[tuple[int, str]]:
+        """Return owner and id of every turn left open since before *before* (epoch ms), oldest first."""
         rows = await self._database.fetch(self._sql["open_turns"], before=before)
-        note = "interrupted: the process ended before the turn did"
-        return [row["turn_id"] for row in rows if await self.close(row["turn_id"], "failed", now=now, error=note)]
+        return [(row["owner_id"], row["turn_id"]) for row in rows]
 
     async def turn(self, owner_id: int, turn_id: str) -> Turn | None:
         """Return one turn of the owner."""
@@ -228,6 +227,32 @@ class Transcripts:
         """Return the marks of a session, oldest first."""
         rows = await self._database.fetch(self._sql["session_marks"], session_ref=session_ref)
         return [Mark(**{**row, "body": json.loads(row["body"])}) for row in rows]
+
+    async def digests(self, session_ref: int) -> dict[int, str]:
+        """Return what each message of a session is recognised by, by position."""
+        return {row["seq"]: row["digest"] for row in await self.tail(session_ref, 2**31)}
+
+    async def restore(self, session: Session) -> Session | None:
+        """Store a session as an export holds it, under a new number; None when its key is taken."""
+        values = {name: getattr(session, name) for name in session.__slots__ if name != "session_ref"}
+        rows = await self._database.fetch(self._sql["restore_session"], **values)
+        return replace(session, session_ref=rows[0]["session_ref"]) if rows else None
+
+    async def restore_turn(self, turn: Turn) -> None:
+        """Store a turn of a restored session."""
+        await self._database.fetch(self._sql["insert_turn"], **_turn_row(turn))
+
+    async def restore_message(self, session_ref: int, stored: StoredMessage, digest: str) -> None:
+        """Store a message of a restored session in its place."""
+        entry = Entry(message=stored.message, digest=digest, status=stored.status, message_id=stored.message_id)
+        row = _message_row(stored.turn_id, session_ref, stored.seq, entry, stored.recorded_at)
+        await self._database.fetch(self._sql["insert_message"], **row)
+
+    async def restore_mark(self, session_ref: int, mark: Mark) -> None:
+        """Store a mark of a restored session."""
+        values = {"mark_id": mark.mark_id, "session_ref": session_ref, "kind": mark.kind, "now": mark.created_at}
+        body = compact_json(mark.body)
+        await self._database.fetch(self._sql["insert_mark"], **values, first_kept_seq=mark.first_kept_seq, body=body)
 
     async def delete(self, owner_id: int, session_ref: int) -> bool:
         """Delete a session with its turns, messages and marks; False when there is no such session."""

@@ -18,6 +18,12 @@ VALUES (:owner_id, :session_key, :session_id, :task_id, :now, :now)
 ON CONFLICT (owner_id, session_key, session_id) DO UPDATE SET updated_at = sessions.updated_at
 RETURNING session_ref, owner_id, session_key, session_id, task_id, head_seq, clock, created_at, updated_at;
 
+-- name: restore_session
+INSERT INTO sessions (owner_id, session_key, session_id, task_id, head_seq, clock, created_at, updated_at)
+VALUES (:owner_id, :session_key, :session_id, :task_id, :head_seq, :clock, :created_at, :updated_at)
+ON CONFLICT (owner_id, session_key, session_id) DO NOTHING
+RETURNING session_ref;
+
 -- name: find_session
 SELECT session_ref, owner_id, session_key, session_id, task_id, head_seq, clock, created_at, updated_at
 FROM sessions WHERE owner_id = :owner_id AND session_key = :session_key AND session_id = :session_id;

@@ -40,8 +40,10 @@ WHERE search_fts MATCH :match AND search_fts.rank MATCH 'bm25(1.0, 0.4)'
   AND CASE
     WHEN :as_of_ms IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
       AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
+    WHEN :past THEN a.status = 'superseded'
     WHEN :history THEN a.status <> 'withdrawn'
     ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
+  AND (:task_session IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
   AND (:kinds = '[]' OR a.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:session_key = '' OR a.session_key = :session_key)
   AND (:since_ms IS NULL OR COALESCE(a.occurred_end, a.occurred_start, a.valid_from) >= :since_ms)
@@ -58,8 +60,10 @@ WHERE s.layer = 'atom' AND s.ref_id = j.value AND a.atom_id = s.ref_id AND a.own
   AND CASE
     WHEN :as_of_ms IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
       AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
+    WHEN :past THEN a.status = 'superseded'
     WHEN :history THEN a.status <> 'withdrawn'
     ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
+  AND (:task_session IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
   AND (:kinds = '[]' OR a.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:session_key = '' OR a.session_key = :session_key)
   AND (:since_ms IS NULL OR COALESCE(a.occurred_end, a.occurred_start, a.valid_from) >= :since_ms)

@@ -1,0 +1,6 @@
+"""TEMPORARY"""
+
+
+class Asking:
+    def __init__(self, house):
+        pass

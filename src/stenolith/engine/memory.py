@@ -1,0 +1,286 @@
+"""`Memory`: the one object a program holds. Every method is a thin door to the flow that does the work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from stenolith.capture.live import LiveTurns
+from stenolith.capture.record import CaptureReport, Recorder, Scribe, Surroundings
+from stenolith.capture.turn import Turn
+from stenolith.engine import documents, moments
+from stenolith.engine.asking import Asking
+from stenolith.engine.curation import Curation, Statement
+from stenolith.engine.erasure import Erasure
+from stenolith.engine.exporting import Exporting
+from stenolith.engine.importing import Importing
+from stenolith.engine.learning import Learning
+from stenolith.engine.projections import Projections
+from stenolith.engine.reading import ListedLayer, Reading
+from stenolith.engine.rebuilding import Rebuilding
+from stenolith.engine.sessions import Sessions
+from stenolith.engine.upkeep import Upkeep
+from stenolith.engine.wiring import House, open_house
+from stenolith.errors import InvalidInput, NotFound
+from stenolith.llm.port import Embedder
+from stenolith.model.atom import Kind
+from stenolith.model.clock import Clock, wall_ms
+from stenolith.model.identity import Scope
+from stenolith.model.message import Message
+from stenolith.pipeline.stages import DISTILL
+from stenolith.pipeline.worker import Worker, WorkReport
+from stenolith.recall.context import Context
+from stenolith.settings import Settings, load
+from stenolith.store.jobs import JobRequest
+from stenolith.store.records import Record
+from stenolith.store.search import Filter, Layer
+from stenolith.store.transcripts import Session
+
+SearchLayer = Literal["memories", "conversations", "scenes"]
+View = dict[str, Any]
+
+
+class Memory:
+    """Long-term memory in one home.
+
+    Open it with ``async with Memory.open(home=...) as memory``.  Every method takes the scope it
+    serves; what the scope does not own does not exist for it.  Errors are `StenolithError`s with a
+    sentence for people.
+    """
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._projections = Projections(house)
+        self._scribe = Scribe(house.database, self._surroundings())
+        self._recorder = Recorder(self._scribe)
+        self._live = LiveTurns(self._scribe)
+        self._curation = Curation(house, self._live, self._projections)
+        self._reading = Reading(house, self._projections)
+        self._asking = Asking(house)
+        self._rebuilding = Rebuilding(house, self._scribe, self._projections)
+        self.sessions = Sessions(house, self._live)
+        self._upkeep = Upkeep(house, self._rebuilding, self.sessions.recover)
+        self._worker = Worker(house.jobs, Learning(house, self._projections).handlers(), now_ms=house.now)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        home: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | None = None,
+        now: Clock = wall_ms,
+    ) -> AsyncIterator[Memory]:
+        """Open the memory in *home* (else the configured one), making it when there is none.
+
+        *settings* replaces what file and environment say, *embedder* what they choose.  Raises
+        `StoreUnavailable` when the folder cannot be used and `InvalidInput` for wrong settings.
+        """
+        found = settings or load(**({} if home is None else {"home": Path(home)}))
+        async with open_house(found, embedder=embedder, now=now) as house:
+            yield cls(house)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._house.settings
+
+    def _surroundings(self) -> Surroundings:
+        house = self._house
+        return Surroundings(
+            redact=house.redact,
+            index=self._index_records,
+            enqueue=self._enqueue_learning,
+            now=house.now,
+            zone=house.settings.zone,
+            tail=house.settings.capture.tail,
+        )
+
+    async def _index_records(self, records: Sequence[Record]) -> None:
+        await self._house.index.index(documents.of_records(records, self._house.settings.zone))
+
+    async def _enqueue_learning(self, session: Session, records: Sequence[Record]) -> None:
+        if any(record.distillable for record in records):
+            await self._house.jobs.enqueue(session.owner_id, JobRequest(kind=DISTILL, key=str(session.session_ref)))
+        await self._projections.request_vectors(session.owner_id, Layer.RECORD)
+
+    async def capture(self, turn: Turn | Sequence[Message], *, scope: Scope) -> CaptureReport:
+        """Record what is new of a turn under the session of *scope*; resent messages are recognised.
+
+        When it returns, the words are durable.  A daily file that cannot be written is a warning in the
+        report, caught up later.  Raises `InvalidInput` without a session key.
+        """
+        whole = turn if isinstance(turn, Turn) else Turn(messages=tuple(turn))
+        owner_id = await self._house.owners.intern(scope)
+        report = await self._recorder.record(owner_id, scope, whole)
+        warnings = await self._house.journal.append(report.recorded)
+        self._worker.wake()
+        return replace(report, warnings=(*report.warnings, *warnings)) if warnings else report
+
+    async def work(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        on_progress: Callable[[WorkReport], None] | None = None,
+    ) -> WorkReport:
+        """Run the pending jobs of every scope, and those they make, until nothing is due."""
+        await self._expire()
+        return await self._worker.run_until_idle(kinds, on_progress)
+
+    async def _expire(self) -> None:
+        async with self._house.database.transaction():
+            for owner_id, _ in await self._house.atoms.expire_due_of_home():
+                await self._projections.request_scenes(owner_id)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        scope: Scope,
+        limit: int | None = None,
+        budget: int | None = None,
+        deadline_ms: int | None = None,
+        as_of: int | None = None,
+    ) -> Context:
+        """Return the context that belongs to a question, within a deadline, with a report of who answered.
+
+        *limit* counts memories, *budget* characters of the changing part, *deadline_ms* milliseconds;
+        *as_of* (epoch ms) asks for what held then.  Never raises for a slow or broken source: the
+        report names it.
+        """
+        return await self._asking.recall(query, scope, self._asking.wish(limit, budget, deadline_ms, as_of))
+
+    async def search(
+        self, layer: SearchLayer, query: str, *, scope: Scope, limit: int = 10, filters: Filter | None = None
+    ) -> View:
+        """Return the best matches of one layer: ``items``, ``total``, ``degraded``. A smaller limit gives a prefix."""
+        return await self._asking.search(layer, query, scope, limit=limit, filters=filters or self.filters())
+
+    def filters(self, **narrowing: Any) -> Filter:
+        """Make the filter of a search from ``kind since until scene include_history as_of session``."""
+        return moments.read_filter(narrowing, self._house.now(), self._house.settings.zone)
+
+    def moment(self, text: str) -> int:
+        """Read a date or time as epoch milliseconds in the configured zone. Raises `InvalidInput`."""
+        return moments.read_moment(text, self._house.now(), self._house.settings.zone)[0]
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        scope: Scope,
+        kind: Kind | str = Kind.FACT,
+        priority: int = 70,
+        expires_at: int | None = None,
+        key: str | None = None,
+    ) -> View:
+        """Keep one statement as an atom and return it; saying it again adds a source.
+
+        Under a *key* of the caller's own the statement replaces what stood there.  Raises `Refused`.
+        """
+        if kind not in set(Kind):
+            raise InvalidInput(f"kind is one of {', '.join(Kind)}; got {kind!r}")
+        statement = Statement(text=text, kind=Kind(kind), priority=priority, expires_at=expires_at, key=key)
+        return await self._curation.remember(scope, statement)
+
+    async def correct(
+        self, new_text: str, *, scope: Scope, atom_id: str | None = None, query: str | None = None
+    ) -> View:
+        """Replace one memory, named by id or found by *query*; the old version is kept as superseded.
+
+        Raises `NotFound` when nothing matches; nothing is stored then.
+        """
+        if (atom_id is None) == (query is None):
+            raise InvalidInput("correct needs either an atom's id or a query that finds it")
+        if atom_id is None:
+            found = await self.search("memories", str(query), scope=scope, limit=1)
+            if not found["items"]:
+                raise NotFound(f"no memory matches {query!r}; nothing was changed")
+            atom_id = str(found["items"][0]["id"])
+        return await self._curation.correct(scope, new_text, atom_id)
+
+    async def forget(self, ids: Sequence[str], *, scope: Scope, user: bool = False) -> View:
+        """Delete atoms or records by id; without ids the session of *scope*; with *user* all of its user's."""
+        return (await Erasure(self._house, self._projections).forget(scope, ids, user=user)).to_dict()
+
+    async def history(self, atom_id: str, *, scope: Scope) -> list[View]:
+        """Return every version of a memory, oldest first. Raises `NotFound`."""
+        return await self._curation.history(scope, atom_id)
+
+    async def show(self, identifier: str, *, scope: Scope) -> View:
+        """Walk down from an id to the words that were said, when, and by whom. Raises `NotFound`."""
+        return await self._reading.show(scope, identifier)
+
+    async def list(
+        self,
+        layer: ListedLayer,
+        *,
+        scope: Scope,
+        limit: int = 50,
+        cursor: str | None = None,
+        status: str | None = None,
+    ) -> View:
+        """Return one page of a layer as ``items`` and ``next``."""
+        return await self._reading.listing(layer, scope, limit=limit, cursor=cursor, status=status)
+
+    async def scene(self, name: str, *, scope: Scope) -> View:
+        """Return a scene's Markdown with its citations. Raises `NotFound`."""
+        return await self._reading.scene(scope, name)
+
+    async def persona(self, *, scope: Scope) -> View:
+        """Return the persona's Markdown with its citations, candidates included."""
+        return await self._reading.persona(scope)
+
+    async def transcript(self, *, scope: Scope) -> tuple[Message, ...]:
+        """Return the messages of a session as they came. Raises `NotFound`."""
+        return await self.sessions.raw(scope)
+
+    async def import_files(
+        self,
+        files: Sequence[Path],
+        *,
+        scope: Scope,
+        format_name: str = "auto",
+        on_progress: Callable[[int, int | None], None] | None = None,
+    ) -> View:
+        """Import conversations, or an export of ours; a second run records nothing."""
+        if format_name == "stenolith":
+            return await Exporting(self._house).read_all(scope, files)
+        importing = Importing(self._house, self._recorder)
+        return (await importing.run(files, scope, format_name, on_progress)).to_dict()
+
+    async def export(self, out: Path | None, *, scope: Scope) -> View:
+        """Write everything the scope owns to *out* (0600), or to standard output."""
+        exporting = Exporting(self._house)
+        if out is None:
+            return await exporting.write(scope, sys.stdout.buffer)
+        return await exporting.to_file(scope, out)
+
+    async def jobs(self, *, dead: bool = False) -> View:
+        """Return the jobs of the home that wait or run, or those that were given up."""
+        return await self._upkeep.jobs(dead=dead)
+
+    async def retry_job(self, job_id: str) -> View:
+        """Give a dead job all its attempts again. Raises `NotFound`."""
+        return await self._upkeep.retry(job_id)
+
+    async def doctor(self, *, fix: bool = False) -> View:
+        """Examine the home and, with *fix*, repair what can be repaired without losing anything."""
+        return await self._upkeep.doctor(fix=fix)
+
+    async def rebuild(self, what: str = "all") -> View:
+        """Make derived data anew: ``indexes journal records files all``."""
+        return await self._rebuilding.run(what)
+
+    async def stats(self, *, scope: Scope) -> View:
+        """Count what the scope holds and how large the home is."""
+        return await self._upkeep.stats(scope)
+
+    async def backup(self, target: Path) -> View:
+        """Write the whole home into one file while it is in use."""
+        return await self._upkeep.backup(target)

@@ -1,0 +1,163 @@
+"""Reading what is stored: lists, scenes, the persona, and the way down from any line to the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from stenolith.distill.markdown import Markdown, render_persona, render_scene
+from stenolith.engine.projections import Projections
+from stenolith.engine.views import View, atom_view, record_view, scene_view, session_view
+from stenolith.engine.wiring import House
+from stenolith.errors import InvalidInput, NotFound
+from stenolith.model.atom import Atom, AtomStatus
+from stenolith.model.identity import Scope
+from stenolith.model.persona import PersonaLine
+from stenolith.model.scene import Line, Scene
+from stenolith.store.atom_rows import AtomQuery
+
+ListedLayer = Literal["atoms", "scenes", "sessions", "records"]
+
+
+class Reading:
+    """Answers under one scope; foreign ids do not exist."""
+
+    def __init__(self, house: House, projections: Projections) -> None:
+        self._house = house
+        self._projections = projections
+
+    async def listing(
+        self, layer: ListedLayer, scope: Scope, *, limit: int, cursor: str | None, status: str | None
+    ) -> View:
+        """Return one page as ``items`` and the ``next`` cursor, None at the end."""
+        if not 1 <= limit <= 10_000:
+            raise InvalidInput(f"limit runs from 1 to 10000; got {limit}")
+        owner_id = await self._house.owners.find(scope)
+        match layer:
+            case "atoms":
+                return await self._atoms(owner_id, limit, cursor, status)
+            case "scenes":
+                return await self._scenes(owner_id, limit, cursor, status)
+            case "sessions":
+                return await self._sessions(owner_id, limit, cursor)
+            case "records":
+                return await self._records(owner_id, scope, limit, cursor)
+
+    async def _atoms(self, owner_id: int, limit: int, cursor: str | None, status: str | None) -> View:
+        if status is not None and status not in set(AtomStatus):
+            raise InvalidInput(f"status is one of {', '.join(AtomStatus)}; got {status!r}")
+        statuses = (AtomStatus(status),) if status else (AtomStatus.ACTIVE,)
+        page = await self._house.atoms.listing(owner_id, AtomQuery(statuses=statuses, limit=limit, cursor=cursor or ""))
+        return {"items": [atom_view(atom) for atom in page.items], "next": page.next or None}
+
+    async def _scenes(self, owner_id: int, limit: int, cursor: str | None, status: str | None) -> View:
+        skip = _number(cursor)
+        scenes = await self._house.scenes.listing(owner_id, archived=status == "archived", limit=limit + 1, skip=skip)
+        more = str(skip + limit) if len(scenes) > limit else None
+        return {"items": [scene_view(scene) for scene in scenes[:limit]], "next": more}
+
+    async def _sessions(self, owner_id: int, limit: int, cursor: str | None) -> View:
+        sessions = await self._house.transcripts.page(owner_id, _number(cursor), limit + 1)
+        more = str(sessions[limit - 1].session_ref) if len(sessions) > limit else None
+        return {"items": [session_view(session) for session in sessions[:limit]], "next": more}
+
+    async def _records(self, owner_id: int, scope: Scope, limit: int, cursor: str | None) -> View:
+        records = await self._house.records.page(owner_id, cursor or "", limit + 1, scope.session_key)
+        more = records[limit - 1].record_id if len(records) > limit else None
+        return {"items": [record_view(record) for record in records[:limit]], "next": more}
+
+    async def scene(self, scope: Scope, name: str) -> View:
+        """Return a scene's Markdown and what each of its lines cites. Raises `NotFound`."""
+        owner_id = await self._house.owners.find(scope)
+        scene = await self._find_scene(owner_id, name)
+        if scene is None:
+            raise NotFound(f"there is no scene {name!r} under this scope; `stenolith list scenes` names them")
+        cited = [atom for line in scene.lines for atom in line.atoms]
+        atoms = {atom.id: atom for atom in await self._house.atoms.get(owner_id, cited)}
+        return {**scene_view(scene), **_page(render_scene(scene, atoms, self._house.settings.zone))}
+
+    async def _find_scene(self, owner_id: int, name: str) -> Scene | None:
+        found = await self._house.scenes.get(owner_id, name)
+        if found is not None:
+            return found
+        every = [kept.scene for kept in await self._house.scenes.export(owner_id)]
+        return next((scene for scene in every if scene.title.casefold() == name.casefold()), None)
+
+    async def persona(self, scope: Scope) -> View:
+        """Return the persona's Markdown, what its lines cite, and the lines themselves."""
+        owner_id = await self._house.owners.find(scope)
+        portrait = await self._house.personas.current(owner_id)
+        lines = [_line_view(line) for line in portrait.lines]
+        page = _page(render_persona(portrait.lines)) if portrait.lines else {"markdown": "", "citations": []}
+        return {**page, "version": portrait.version, "lines": lines}
+
+    async def show(self, scope: Scope, identifier: str) -> View:
+        """Walk down from *identifier* to the words that were said, when, and by whom. Raises `NotFound`."""
+        owner_id = await self._house.owners.find(scope)
+        atoms = await self._house.atoms.get(owner_id, [identifier])
+        if atoms:
+            return (await self._atom_nodes(owner_id, atoms))[0]
+        records = await self._house.records.get(owner_id, [identifier])
+        if records:
+            return {**record_view(records[0]), "children": []}
+        for line in (await self._house.personas.current(owner_id)).lines:
+            if line.id == identifier:
+                return await self._persona_node(owner_id, line)
+        scene = await self._find_scene(owner_id, identifier)
+        if scene is not None:
+            return await self._scene_node(owner_id, scene, scene.lines)
+        raise NotFound(f"{identifier!r} is no atom, record, scene or persona line under this scope")
+
+    async def _persona_node(self, owner_id: int, line: PersonaLine) -> View:
+        """Show a persona line over the scenes that hold its atoms."""
+        atoms = await self._house.atoms.get(owner_id, line.atoms)
+        by_scene: dict[str, list[Atom]] = {}
+        for atom in atoms:
+            by_scene.setdefault(atom.scene_id or "", []).append(atom)
+        children: list[View] = []
+        for scene_id, members in by_scene.items():
+            scene = await self._house.scenes.get(owner_id, scene_id) if scene_id else None
+            nodes = await self._atom_nodes(owner_id, members)
+            children += [{**scene_view(scene), "text": scene.title, "children": nodes}] if scene else nodes
+        return {**_line_view(line), "children": children}
+
+    async def _scene_node(self, owner_id: int, scene: Scene, lines: Sequence[Line]) -> View:
+        cited = list(dict.fromkeys(atom for line in lines for atom in line.atoms))
+        atoms = await self._house.atoms.get(owner_id, cited)
+        return {**scene_view(scene), "children": await self._atom_nodes(owner_id, atoms)}
+
+    async def _atom_nodes(self, owner_id: int, atoms: Sequence[Atom]) -> list[View]:
+        wanted = [source.record_id for atom in atoms for source in atom.sources]
+        records = {record.record_id: record for record in await self._house.records.get(owner_id, wanted)}
+        nodes = []
+        for atom in atoms:
+            held = [records[source.record_id] for source in atom.sources if source.record_id in records]
+            children = [{**record_view(record), "children": []} for record in held]
+            nodes.append({**atom_view(atom), "children": children})
+        return nodes
+
+
+def _number(cursor: str | None) -> int:
+    try:
+        return int(cursor or 0)
+    except ValueError as error:
+        raise InvalidInput(f"{cursor!r} is not a cursor that an earlier page gave") from error
+
+
+def _page(page: Markdown) -> dict[str, Any]:
+    citations = [{"line": citation.line, "atoms": list(citation.atoms)} for citation in page.citations]
+    return {"markdown": page.text, "citations": citations}
+
+
+def _line_view(line: PersonaLine) -> View:
+    return {
+        "id": line.id,
+        "layer": "persona",
+        "section": line.section,
+        "text": line.text,
+        "status": line.status.value,
+        "missing": line.missing,
+        "version": line.version,
+        "updated_at": line.updated_at,
+        "atoms": list(line.atoms),
+    }

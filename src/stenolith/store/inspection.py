@@ -1,0 +1,32 @@
+"""What doctor and stats ask the database: where two tables disagree, and how much there is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stenolith.store.database import Database, statements
+
+SHOWN: Final = 50
+"""How many disagreements of one kind are named."""
+
+
+class Inspection:
+    """Questions about the whole home; for upkeep only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = statements(database.dialect)
+
+    async def damage(self) -> list[str]:
+        """Return what the database itself finds wrong with its pages; empty when it is sound."""
+        rows = await self._database.fetch(self._sql["integrity"])
+        return [line for row in rows for line in row.values() if line != "ok"]
+
+    async def disagreements(self, question: str) -> list[str]:
+        """Return the ids that a named question finds (``records_without_row`` and its kin)."""
+        return [str(row["id"]) for row in await self._database.fetch(self._sql[question], limit=SHOWN)]
+
+    async def totals(self, owner_id: int) -> dict[str, int]:
+        """Return how many things of each layer an owner has."""
+        rows = await self._database.fetch(self._sql["owner_totals"], owner_id=owner_id)
+        return {name: int(value) for name, value in rows[0].items()}

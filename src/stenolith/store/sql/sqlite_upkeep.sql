@@ -1,0 +1,2 @@
+-- name: integrity
+PRAGMA quick_check(20);
