@@ -72,7 +72,7 @@ def test_the_most_recent_wording_is_quoted() -> None:
 
 
 MISSING = [
-    (["2026-07-06", "2026-07-10"], {}, "还差 1 条表述、 1 天"),
+    (["2026-07-06", "2026-07-10"], {}, "还差 1 条表述、1 天"),
     (["2026-07-06", "2026-07-06", "2026-07-06"], {}, "two more days"),
     (["2026-07-06", "2026-07-06", "2026-07-10"], {}, "one more day"),
     (["2026-07-06", "2026-07-10", "2026-07-24"], {f"atm_{n:026d}": "one" for n in range(3)}, "one more scene"),
@@ -81,7 +81,7 @@ MISSING = [
         {f"atm_{n:026d}": "one" for n in range(3)},
         "one more day and one more scene",
     ),
-    (["2026-07-06"], {}, "还差 2 条表述、 2 天、 1 个场景"),
+    (["2026-07-06"], {}, "还差 2 条表述、2 天、1 个场景"),
 ]
 
 
@@ -102,7 +102,7 @@ def test_days_are_counted_in_the_zone() -> None:
 def test_one_statement_repeated_on_many_days_is_still_one_statement() -> None:
     sources = tuple(Source(record_id=f"rec_{n}", timestamp=NOW - n * 86_400_000) for n in range(5))
     (line,) = decide([said(1, SENTENCES[0], "2026-07-06T10:00:00+08:00", sources=sources)])
-    assert line.missing == "还差 2 条表述、 1 个场景"
+    assert line.missing == "还差 2 条表述、1 个场景"
 
 
 NOT_OWN = [

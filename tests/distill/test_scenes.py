@@ -170,6 +170,18 @@ def test_a_deleted_atom_leaves_no_trace_and_the_last_one_takes_the_scene_with_it
     assert changes[0].scene.id == scene_of(later)[CORE[0].id]
 
 
+def test_two_scenes_that_turn_out_to_be_about_the_same_subject_become_the_older_one() -> None:
+    first, second = atom(1, "网关 alpha", subject="网关"), atom(2, "网关 beta", subject="网关")
+    scenes = [*regroup([first]), *(replace(s, created_at=T0 + 2 * DAY) for s in regroup([second]))]
+    assert len(scenes) == 2
+    changes = group([first, second], scenes, vectors=None, now_ms=T0 + 3 * DAY, settings=SETTINGS)
+    assert sorted((change.action.value, change.scene.id, change.into) for change in changes) == [
+        ("remove", scenes[1].id, scenes[0].id),
+        ("update", scenes[0].id, ""),
+    ]
+    assert group([first, second], apply(scenes, changes), vectors=None, now_ms=T0, settings=SETTINGS) == []
+
+
 def test_statements_that_contradict_each_other_stay_as_an_open_point() -> None:
     first = atom(1, "网关的缓存是Redis。", subject="网关", attribute="cache")
     second = atom(2, "网关的缓存是Memcached。", subject="网关", attribute="cache")

@@ -50,10 +50,12 @@ _LIFE: Final = re.compile(
 class Pile:
     """Atoms on their way to be a scene; *scene* is the stored one that they continue.
 
-    *general* marks the one pile for what belongs to no topic. *square* is the squared norm of *weights*.
+    *into* is the pile that took all its atoms in a merge, *general* marks the one pile for what belongs to no
+    topic, *square* is the squared norm of *weights*.
     """
 
     scene: Scene | None = None
+    into: Pile | None = None
     general: bool = False
     atoms: list[Atom] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -141,6 +143,7 @@ class Grouping:
             older = by_subject.setdefault(subject, pile) if subject else pile
             if older is not pile:
                 self._move(pile, pile.atoms, older)
+                pile.into = older
 
     def _settle(self, atom: Atom) -> bool:
         pile = self._by_root.get(atom.root_id) or self._likeliest(atom)

@@ -86,7 +86,7 @@ def _days(atom: Atom, zone: tzinfo) -> set[str]:
 def _spoken(lacking: Sequence[tuple[int, str]], *, chinese: bool) -> str:
     """Say in plain words what is missing: "two more statements, one more day and one more scene"."""
     if chinese:
-        return "还差" + "、".join(f" {count} {_CHINESE[word]}" for count, word in lacking) if lacking else ""
+        return "还差 " + "、".join(f"{count} {_CHINESE[word]}" for count, word in lacking) if lacking else ""
     parts = [
         f"{_NUMBERS[count] if count < len(_NUMBERS) else count} more {word}{'s' if count > 1 else ''}"
         for count, word in lacking

@@ -29,10 +29,15 @@ class SceneAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SceneChange:
-    """One step from the stored scenes to the new ones; for ``remove``, *scene* is the one that goes."""
+    """One step from the stored scenes to the new ones.
+
+    For ``remove``, *scene* is the one that goes and *into* the id of the stored scene that took its atoms,
+    empty when nothing was left of it.
+    """
 
     action: SceneAction
     scene: Scene
+    into: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +99,7 @@ def group(
     for rank, (pile, scene) in enumerate(ranked):
         fresh = _filled(scene, pile, past, limits)
         changes += _change(replace(fresh, archived=rank >= limits.max_live), pile.scene, now_ms)
-    gone = [pile.scene for pile in piles if pile.scene is not None and not pile.atoms]
-    changes += [SceneChange(action=SceneAction.REMOVE, scene=scene) for scene in gone]
+    changes += [_removal(pile, pile.scene) for pile in piles if pile.scene is not None and not pile.atoms]
     return sorted(changes, key=lambda change: change.scene.id)
 
 
@@ -173,6 +177,11 @@ def _change(fresh: Scene, stored: Scene | None, now_ms: int) -> list[SceneChange
     when = stored.updated_at if only_moved else now_ms
     scene = replace(fresh, version=stored.version + 1, updated_at=when)
     return [SceneChange(action=SceneAction.UPDATE, scene=scene)]
+
+
+def _removal(pile: Pile, scene: Scene) -> SceneChange:
+    target = pile.into.scene if pile.into is not None else None
+    return SceneChange(action=SceneAction.REMOVE, scene=scene, into=target.id if target is not None else "")
 
 
 def _lines(atoms: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo) -> list[Line]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from stenolith.distill.topics import GENERIC, is_named, topic_terms
+from stenolith.distill.topics import GENERIC, NAMES, is_named, topic_terms
 from stenolith.model.atom import Atom
 from stenolith.model.stopwords import CJK_STOP_CHARS, ENGLISH_STOP_WORDS
 from stenolith.model.text import has_cjk
@@ -67,10 +67,10 @@ def _ranked(atoms: Sequence[Atom], others: Sequence[Atom]) -> list[tuple[str, fl
     named: Counter[str] = Counter()
     count: Counter[str] = Counter()
     for atom in atoms[:_SAMPLE]:
-        subjects = list(_subjects(atom))
+        subjects = [*_subjects(atom), *NAMES.findall(atom.text)]
         phrases = {phrase.casefold(): phrase for phrase in (*subjects, *_phrases(atom.text))}
         spelling = phrases | spelling
-        named.update(phrase.casefold() for phrase in subjects)
+        named.update({phrase.casefold() for phrase in subjects})
         count.update(phrases.keys())
     channels = {word for atom in atoms for word in re.split(r"[^\w-]+", atom.session_key.casefold())}
     inside = {key: (count[key] + 2 * named[key]) * _weight(phrase) for key, phrase in spelling.items()}

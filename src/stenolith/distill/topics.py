@@ -16,9 +16,11 @@ from stenolith.model.text import query_terms
 Tokenizer = Callable[[str], Sequence[str]]
 """Gives the topic words of a text, in order, in the form in which they compare."""
 
-_MARKED: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:[A-Za-z]+[a-z][A-Z]\w*|[A-Za-z]\w*(?:[-_][A-Za-z]\w*)+)"
-)  # names: MemoryCore, legacy-auth
+NAMES: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:[A-Za-z]+[a-z][A-Z]\w*|[A-Za-z]\w*(?:[-_][A-Za-z]\w*)+)(?![A-Za-z])", re.ASCII
+)
+"""Words that are names by their spelling: MemoryCore, legacy-auth, session_key."""
+
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOBODY: Final = frozenset({"", "user", "project", "assistant", "agent", "我", "用户"})
 _NAME_WEIGHT: Final = 3.0
@@ -74,7 +76,7 @@ def read_corpus(atoms: Sequence[Atom], terms: Tokenizer) -> Corpus:
     names: dict[str, frozenset[str]] = {}
     for atom in atoms:
         named = list(terms(atom.subject)) if is_named(atom) else []
-        named += [word for name in _MARKED.findall(atom.text) for word in terms(name)]
+        named += [word for name in NAMES.findall(atom.text) for word in terms(name)]
         said = terms(atom.text)
         named += set(terms(atom.session_key)).intersection(said)
         names[atom.id] = frozenset(named)
