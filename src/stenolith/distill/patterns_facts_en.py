@@ -1,0 +1,275 @@
+"""English rows for one clause: facts about the speaker, their people and the project; tastes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stenolith.distill.patterns import CORE, HEALTH, ORDINARY, SPEAKER, Table, rows
+from stenolith.distill.subjects import TOOL
+from stenolith.model.atom import Kind
+
+_ADVERBS: Final = (
+    r"(?:(?:really|generally|usually|personally|much|strongly|always|absolutely|still|also|normally|typically|mostly|"
+    r"actually|"
+    r"honestly|do|currently|now|already|just|finally|only|truly|rather|simply|all|both|recently) )*"
+)
+_ME: Final = r"(?<![\w'’])(?-i:I|i)"
+_AM: Final = rf"{_ME}(?:'m|’m| am)"
+_HAVE: Final = rf"{_ME}(?:'ve|’ve| have)?"
+# The speaker begins the clause: "the things I love" says nothing about what is loved.
+_SPEAKER: Final = (
+    r"(?:^|[^\w\s'’]\s*|\b(?:and|but|because|cause|since|so|as|that|why|honestly|personally|actually|though|although|"
+    r"well) )(?-i:I|i)"
+)
+# What is liked must be a thing of its own, not this reply or something that was just shown.
+_LASTING: Final = (
+    r"(?!(?:that|what|where|how|when|to (?:think|see|know|say)|to$|(?:all |both )?the (?!(?-i:[A-Z])|ocean|sea|beach|"
+    r"mountains?|outdoors|rain|snow|cold|summer|winter|"
+    r"countryside|forest|desert|smell of|taste of|sound of))\b)"
+    r"(?!(?!it when)[^,.;!]*\b(?:it|them|they|this|these|those|he|she|him|his|her|their|its|you|your|(?:to|of|in|at|"
+    r"for|with) that)\b)"
+)
+_OBJECT: Final = r"(?P<obj>[^,.;!]{2,80})"
+_JOB: Final = (
+    r"(?:[\w-]+ ){0,4}(?:engineer|developer|programmer|designer|teacher|nurse|doctor|physician|lawyer|accountant|"
+    r"analyst|"
+    r"scientist|researcher|student|manager|architect|consultant|writer|editor|journalist|photographer|chef|plumber|"
+    r"electrician|"
+    r"founder|freelancer|sysadmin|admin|administrator|professor|lecturer|translator|musician|pilot|pharmacist|"
+    r"therapist|dentist|"
+    r"librarian|carpenter|postdoc|sre|dba|cto|ceo|contractor)"
+)
+_TRAIT: Final = (
+    r"(?:(?:a |an )?(?:strict |lifelong )?(?:vegetarian|vegan|pescatarian|coeliac|celiac|diabetic|teetotaller|"
+    r"asthmatic)|left[- ]handed|"
+    r"colou?r[- ]?blind|lactose[- ]intolerant|gluten[- ]intolerant|pregnant|deaf|dyslexic|hard of hearing|muslim|"
+    r"jewish|a twin)"
+)
+_DISEASE: Final = (
+    r"(?:(?:type (?:1|2|one|two) )?diabetes|asthma|epilepsy|high blood pressure|hypertension|migraines?|"
+    r"celiac disease|coeliac disease|"
+    r"crohn'?s|arthritis|adhd|a heart condition|ibs|gout|an? [\w ]{2,20} allergy)"
+)
+_KIN_NAMES: Final = (
+    r"(?:older |younger |elder |little |big |ex[- ])?(?:daughter|son|wife|husband|partner|girlfriend|boyfriend|"
+    r"mother|mom|mum|"
+    r"father|dad|sister|brother|grandmother|grandfather|grandma|grandpa|kid|baby|dog|cat|twins?)"
+)
+_KIN: Final = rf"\bmy (?P<s>{_KIN_NAMES})"
+_PETS: Final = (
+    r"(?:cats?|dogs?|rabbits?|parrots?|hamsters?|kids|children|daughters?|sons?|sisters?|brothers?|horses?|twins)"
+)
+_PROPERTY: Final = (
+    r"(?P<a>(?:default |main |primary |target |base |release )?(?:branch|port|ssh port|database|db|package manager|"
+    r"region|cluster|"
+    r"version|time ?zone|language|framework|queue|message broker|cache|repo(?:sitory)?|domain|host(?:name)?|linter|"
+    r"formatter|ci|stack|"
+    r"cloud provider|test runner|build tool|frontend|backend|editor|shell|os|operating system|bundler|orm|license|"
+    r"licence))"
+)
+_OWNER: Final = r"(?:(?P<s>[\w-]+(?: [\w-]+)?)(?:'s)? )??"
+_NO_VALUE: Final = (
+    r"(?!(?:the (?:problem|issue|best|same)|not|down|broken|slow|failing|full|up|gone|wrong|missing|a (?:mess|pain|"
+    r"problem)|being|so|too|very|"
+    r"like|always|really|still|also|\w+ing)\b)"
+)
+_CHANGED: Final = r"(?:switched|moved|migrated|changed)"
+
+FACTS: Final[Table] = rows(
+    Kind.FACT,
+    "i |i'|i’|my |we|our |the |this ",
+    (HEALTH, rf"{_AM} (?:(?!not\b)\w+ )?allergic to (?P<v>[^,.;]{{2,40}})", ("user", "allergy {v}")),
+    (HEALTH, rf"{_HAVE} (?:had )?(?:got )?{_DISEASE}\b", SPEAKER),
+    (HEALTH, rf"{_KIN} (?:is (?:(?!not\b)\w+ )?allergic to|has (?:had )?{_DISEASE})\b[^,.;]*", ("user's {s}", "")),
+    (HEALTH, rf"{_AM} (?:actually |also )?{_TRAIT}\b", SPEAKER),
+    (CORE, r"\bmy name(?:'s| is) (?P<v>[\w'’. -]{2,40})", ("user", "name")),
+    (CORE, rf"{_KIN}(?:(?:'s|’s) name is| is (?:called|named)) [^,.;]{{2,40}}", ("user's {s}", "name")),
+    (
+        CORE,
+        rf"{_ME} {_ADVERBS}live in (?!a (?:bubble|world)|the (?:past|moment)|fear)(?P<v>[^,.;]{{2,50}})",
+        ("user", "residence"),
+    ),
+    (
+        CORE,
+        (
+            rf"{_AM} based in (?P<v>[^,.;]{{2,40}})|{_HAVE} {_ADVERBS}(?:moved|"
+            rf"relocated) to (?P<w>(?-i:[A-Z])[^,.;]{{2,40}})"
+        ),
+        ("user", "residence"),
+    ),
+    (CORE, rf"{_AM} (?:originally )?from (?P<v>(?-i:[A-Z])[^,.;]{{2,40}})", ("user", "origin")),
+    (CORE, rf"{_AM} no longer (?:at|with|working (?:at|for)) (?-i:[A-Z])[^.;]+", ("user", "employer"), True),
+    (
+        CORE,
+        (
+            rf"{_ME} {_ADVERBS}work (?:at|for) (?!home|it\b|me\b)(?P<v>[^,.;]{{2,60}})|"
+            rf"{_HAVE} {_ADVERBS}joined (?P<w>(?-i:[A-Z])[\w&. -]{{1,40}})"
+        ),
+        ("user", "employer"),
+    ),
+    (
+        CORE,
+        rf"{_ME} {_ADVERBS}work as (?P<v>an? [^,.;]{{2,60}})|{_AM} an? (?P<w>{_JOB})\b(?! (?:of|who|too))",
+        ("user", "occupation"),
+    ),
+    (
+        CORE,
+        (
+            rf"{_ME} work (?:nights|weekends|part[- ]time|full[- ]time|remotely|from home|early shifts|late shifts|"
+            rf"four days)\b"
+        ),
+        ("user", "working hours"),
+    ),
+    (
+        CORE,
+        (
+            rf"{_HAVE} (?:got )?(?:a|an|one|two|three|four|five|six|\d) (?:(?!of\b)[\w-]+ ){{0,2}}{_PETS}\b(?! (?:of|"
+            rf"who) )"
+        ),
+        SPEAKER,
+    ),
+    (
+        CORE,
+        r"\bmy (?P<a>birthday|time ?zone|native language|mother tongue|blood type|shoe size|pronouns) (?:is|are)\b",
+        ("user", "{a}"),
+    ),
+    (
+        CORE,
+        r"\bmy (?P<a>phone|laptop|keyboard|car|camera|editor|shell) is (?:an? |the )?(?-i:[A-Z0-9])[^,.;]+",
+        ("user", "{a}"),
+    ),
+    (CORE, rf"{_ME} (?:also )?speak (?P<v>(?-i:[A-Z])[\w, ]+)|{_AM} (?P<w>\d{{1,2}}) years old", SPEAKER),
+    (ORDINARY, rf"{_ME} {_ADVERBS}(?:no longer|don'?t|do not) use (?P<tool>{TOOL})", ("user", "{tool}"), True),
+    (
+        ORDINARY,
+        rf"{_HAVE} {_ADVERBS}{_CHANGED}(?: over| everything)?(?: from [\w. ]+?)? to (?P<tool>{TOOL})",
+        ("user", "{tool}"),
+        True,
+    ),
+    (
+        ORDINARY,
+        (
+            rf"{_ME}(?:'ve been using| have been using| {_ADVERBS}use|'m using| am using) (?P<tool>{TOOL})(?! (?:to|"
+            rf"here|in this)\b)"
+        ),
+        ("user", "{tool}"),
+    ),
+    (
+        ORDINARY,
+        rf"\b(?:the|our) {_PROPERTY} of (?P<s>(?:the|our) [\w -]{{2,30}}?) is no longer [^,.;]+",
+        ("{s}", "{a}"),
+        True,
+    ),
+    (ORDINARY, rf"^(?:our|the) {_OWNER}{_PROPERTY} is no longer [^,.;]+", ("{s}", "{a}"), True),
+    (
+        ORDINARY,
+        rf"^(?:our|the) {_PROPERTY} of (?P<s>(?:the|our) [\w -]{{2,30}}?) is (?:now )?{_NO_VALUE}[\w./:-]+",
+        ("{s}", "{a}"),
+    ),
+    (
+        ORDINARY,
+        (
+            rf"^(?:our|the|this (?:repo|project)'s) {_OWNER}{_PROPERTY} is (?:called |named |now )?{_NO_VALUE}"
+            r"(?P<v>[\w./:-]+)"
+        ),
+        ("{s}", "{a}"),
+    ),
+    (
+        ORDINARY,
+        rf"\bwe {_ADVERBS}(?:no longer|don'?t|do not) use (?P<tool>{TOOL})",
+        ("project", "{tool}"),
+        True,
+    ),
+    (ORDINARY, rf"{_ME} (?:drive|own|ride) (?:a|an|two) (?P<v>[^,.;]{{3,40}})", SPEAKER),
+    (
+        ORDINARY,
+        (
+            rf"{_ME} (?:get up|wake up|go to bed|run|swim|meditate|work out|cycle|go to the gym|train) (?:at|"
+            rf"every|each|"
+            rf"on) [^,.;]{{2,40}}"
+        ),
+        SPEAKER,
+    ),
+    (
+        ORDINARY,
+        (
+            rf"\b(?:we|our (?P<s>[\w -]{{2,30}}?)) {_ADVERBS}(?:use|uses|run on|runs on|run|deploy to|deploys to|"
+            rf"build with|is built (?:on|with)|"
+            rf"is written in|are written in|is hosted on|are on)\s(?:a |an )?(?P<tool>{TOOL})(?! (?:here|to test)\b)"
+        ),
+        ("{s}", "{tool}"),
+    ),
+    (
+        ORDINARY,
+        rf"\bwe(?:'re| are) on (?P<tool>{TOOL})|\bour (?P<s>[\w -]{{2,30}}?) is (?:a |an )?{TOOL}",
+        ("{s}", "{tool}"),
+    ),
+    (
+        ORDINARY,
+        rf"\bwe(?:'ve| have)? {_ADVERBS}{_CHANGED} (?:(?:everything|our \w+) )?(?:from [\w. ]+? )?to (?P<tool>{TOOL})",
+        ("project", "{tool}"),
+        True,
+    ),
+    (
+        ORDINARY,
+        (
+            r"^(?P<s>(?:the|our) [\w -]{3,40}?) (?:lives? in|runs? (?:on|in)|is hosted (?:on|in|at)|listens on|"
+            r"is deployed (?:to|on)|is written in|"
+            r"is (?:served|fronted) (?:from|by)) (?=[^,;]*(?-i:[A-Z\d]|-))(?P<v>[\w./: -]{2,40})"
+        ),
+        ("{s}", ""),
+    ),
+)
+
+PREFERENCES: Final[Table] = rows(
+    Kind.PREFERENCE,
+    "prefer|favo|like|love|enjoy|adore|hate|loathe|detest|stand|fan of|fond|into|keen|partial|never|always|only|"
+    "usually|normally|generally|"
+    "don't|dont |do not|no longer|want",
+    (ORDINARY, rf"{_SPEAKER} {_ADVERBS}(?:prefer|favou?r) {_LASTING}{_OBJECT}", SPEAKER),
+    (
+        ORDINARY,
+        (
+            rf"{_SPEAKER} {_ADVERBS}(?:like|love|enjoy|adore|hate|dislike|loathe|detest|can'?t stand|cannot stand|"
+            rf"don'?t (?:really )?(?:like|enjoy)|"
+            rf"do not (?:like|enjoy)) {_LASTING}{_OBJECT}"
+        ),
+        ("user", "taste: {obj}"),
+    ),
+    (
+        ORDINARY,
+        (
+            rf"{_SPEAKER}(?:'m|’m| am) (?:not )?(?:really )?(?:a |an )?(?:big |huge |great )?(?:fan of|fond of|into|"
+            rf"keen on|partial to|not into) "
+            rf"{_LASTING}{_OBJECT}"
+        ),
+        ("user", "taste: {obj}"),
+    ),
+    (
+        ORDINARY,
+        (
+            rf"{_SPEAKER} (?:never|always|only|usually|don'?t|do not|no longer) (?:eat|drink|wear|read|take|"
+            rf"watch|smoke|"
+            rf"listen to|cook) "
+            rf"(?!it\b|this\b|that\b|part\b|place\b|no for|anything|any more|much\b){_OBJECT}"
+        ),
+        ("user", "taste: {obj}"),
+    ),
+    (
+        ORDINARY,
+        (
+            rf"{_SPEAKER} (?:always|usually|normally|generally) (?:use|write|start|work|keep|run) (?!it\b|"
+            rf"this\b|that\b|"
+            rf"out\b|to\b|up\b|hard\b){_OBJECT}"
+        ),
+        SPEAKER,
+    ),
+    (
+        CORE,
+        r"\bmy favou?rite (?P<a>(?!one\b|part\b|thing\b)[\w-]+(?: [\w-]+)?) (?:is|are|has always been)\b",
+        ("user", "favourite {a}"),
+    ),
+    (CORE, rf"{_SPEAKER} want (?:all )?(?:your )?(?:answers?|replies|responses|explanations)\b[^,.;]+", SPEAKER),
+)
+
+TABLES: Final = (FACTS, PREFERENCES)
