@@ -4,6 +4,7 @@ from stenolith.interop.conversations import FORMATS, Choices, Conversation, conv
 from stenolith.interop.dialects import read_messages, write_messages
 from stenolith.interop.reading import Dialect, Problem, Reading
 from stenolith.interop.seed import SeedError, SeedOptions, SeedSession, check_seed, read_sessions
+from stenolith.interop.session_file import RepairReport, repair
 from stenolith.interop.session_tree import write_session
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Dialect",
     "Problem",
     "Reading",
+    "RepairReport",
     "SeedError",
     "SeedOptions",
     "SeedSession",
@@ -20,6 +22,7 @@ __all__ = [
     "conversations",
     "read_messages",
     "read_sessions",
+    "repair",
     "write_messages",
     "write_session",
 ]
