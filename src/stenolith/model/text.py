@@ -48,11 +48,13 @@ class QueryTerms:
     characters that stand alone (猫): look for any term that begins with one of them.  *fallback*
     are the pairs among the words: where no word hits, look for rows that hold both characters of a
     pair, each at the beginning of some term, which finds 北京大学 for the abbreviation 北大.
+    *idle* says that only stop words were asked.
     """
 
     words: tuple[str, ...]
     starts: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
+    idle: bool = False
 
     def __bool__(self) -> bool:
         """Say whether there is anything to look for."""
@@ -95,7 +97,7 @@ def query_terms(text: str) -> QueryTerms:
             target = spare if plain in ENGLISH_STOP_WORDS else words
             target.update(dict.fromkeys(_word_terms(token)))
     if not words and not starts:
-        return QueryTerms(words=tuple(spare))
+        return QueryTerms(words=tuple(spare), idle=True)
     pairs = tuple(word for word in words if len(word) == 2 and _CJK_CHAR.match(word))
     return QueryTerms(words=tuple(words), starts=tuple(starts), fallback=pairs)
 

@@ -12,12 +12,13 @@ from stenolith.model.text import QueryTerms, query_terms
 
 LONGEST_QUESTION: Final = 4000
 """Characters of a question that are read; a pasted file is not a question."""
-_PART: Final = re.compile(r"[？?。！!；;\n]+|另外|此外|\balso,|\band also\b", re.IGNORECASE)
+_PART: Final = re.compile(r"[？?。！!；;\n]+|\.\s|另外|此外|\balso,|\band also\b", re.IGNORECASE)
 _WHEN: Final = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow (?:long|many (?:days|weeks|months|years))\b"
     r"|什么时候|什么时间|何时|哪天|哪一天|哪年|哪个月|几月|几号|多久|多长时间|几天|いつ|언제",
     re.IGNORECASE,
 )
+_GO_ON: Final = frozenset(("continue", "go on", "next", "继续", "接着", "接着来", "接着做", "往下", "続けて", "계속"))
 _YEAR_MS: Final = 31_556_952_000
 _DAY_MS: Final = 86_400_000
 _YEARS_BACK: Final = 10
@@ -47,13 +48,18 @@ class TimeHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked. *parts* are its sentences' terms when there are at least two that ask something."""
+    """What is asked.
+
+    *parts* are its sentences' terms when at least two ask something.  *vague*: it names nothing
+    ("go on"), so that only what is recent can be meant.
+    """
 
     text: str
     whole: QueryTerms
     parts: tuple[QueryTerms, ...]
     asks_when: bool
     hints: tuple[TimeHint, ...]
+    vague: bool
 
     def names(self, speaker: str) -> bool:
         """Say whether the question names *speaker*, as a whole word."""
@@ -65,13 +71,15 @@ class Question:
 def read_question(text: str, at_ms: int, zone: tzinfo) -> Question:
     """Read *text*, asked at *at_ms* (epoch milliseconds) in *zone*."""
     text = text[:LONGEST_QUESTION]
+    whole = query_terms(text)
     pieces = [query_terms(piece) for piece in _PART.split(text)]
-    asking = tuple(piece for piece in pieces if piece)
+    asking = tuple(piece for piece in pieces if piece and not piece.idle)
     spans = resolve(text, at_ms, zone)
     return Question(
         text=text,
-        whole=query_terms(text),
+        whole=whole,
         parts=asking if len(asking) > 1 else (),
         asks_when=_WHEN.search(text) is not None,
         hints=tuple(TimeHint(start_ms=span.start_ms, end_ms=span.end_ms, yearly=span.bare) for span in spans),
+        vague=not whole or whole.idle or text.strip(" .。!！\n").lower() in _GO_ON,
     )

@@ -174,15 +174,16 @@ class Nearness:
         return dict(zip(known, map(float, found), strict=True))
 
     def affinity(self, refs: Iterable[str]) -> dict[str, float]:
-        """Return how much nearer *refs* are than the anchors, in the anchors' standard deviations.
+        """Return how much nearer *refs* are than the nearest anchor, in the anchors' standard deviations.
 
-        Anchors are sentences about nothing in particular.  Unlike closeness this tells whether
-        anything is near at all; empty without anchors.
+        Anchors are sentences about nothing in particular.  Unlike closeness, which only compares the
+        owner's rows with each other, this tells whether anything is near at all: above 0 is nearer
+        than any of them.  Empty without anchors.
         """
         known = [ref for ref in dict.fromkeys(refs) if ref in self._matrix.index]
         if self._anchors is None or not known:
             return {}
         noise = self._anchors @ self._query
         rows = self._matrix.rows[[self._matrix.index[ref] for ref in known]].astype(np.float32)
-        found = (rows @ self._query - noise.mean()) / max(float(noise.std()), 1e-6)
+        found = (rows @ self._query - noise.max()) / max(float(noise.std()), 1e-6)
         return dict(zip(known, map(float, found), strict=True))

@@ -45,8 +45,10 @@ class Filter:
 
     Times are epoch milliseconds, *until_ms* is exclusive.  *now_ms* decides what has expired.
     *as_of_ms* asks for what held then.  *include_history* adds superseded and expired atoms and
-    archived scenes; withdrawn atoms are never found.  A *scene* is named by id, name or a part of
-    its title.  Conditions that a layer does not have (a scene's kind) do not apply to it.
+    archived scenes; withdrawn atoms are never found.  *past_only* finds nothing but superseded atoms.
+    A *scene* is named by id, name or a part of its title.  With a *task_session*, what holds for one
+    task only is found in that session alone.  Conditions that a layer does not have (a scene's kind)
+    do not apply to it.
     """
 
     now_ms: int
@@ -57,6 +59,8 @@ class Filter:
     scene: str = ""
     as_of_ms: int | None = None
     include_history: bool = False
+    past_only: bool = False
+    task_session: str | None = None
 
     def parameters(self, layer: Layer) -> Row:
         """Return the parameters that the statements of *layer* take."""
@@ -72,6 +76,8 @@ class Filter:
                     "session_key": self.session_key,
                     "as_of_ms": self.as_of_ms,
                     "history": int(self.include_history),
+                    "past": int(self.past_only),
+                    "task_session": self.task_session,
                     "now_ms": self.now_ms,
                     "kinds": json.dumps(self.kinds),
                     "scene": self.scene,

@@ -112,6 +112,10 @@ class Vectors:
         rows = await self._database.fetch(self._sql["missing_vectors"], **shelf.parameters(), limit=limit)
         return [row["ref_id"] for row in rows]
 
+    async def holds(self, shelf: Shelf) -> bool:
+        """Say whether the shelf ever held a vector."""
+        return bool(await self._database.fetch(self._sql["vector_mean"], **shelf.parameters()))
+
     async def models(self) -> list[str]:
         """Return the models whose vectors the home holds, the most used first."""
         return [row["model_id"] for row in await self._database.fetch(self._sql["vector_models"])]

@@ -1,0 +1,75 @@
+"""Two ways to find rows of one layer: by their words and by their meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stenolith.llm.port import Embedder
+from stenolith.recall.query import Question
+from stenolith.recall.race import UNAVAILABLE, Found, Skipped
+from stenolith.store.matrix import Nearness
+from stenolith.store.search import POOL, Candidate, Filter, Layer, SearchIndex
+from stenolith.store.vectors import Shelf, Vectors
+
+_EMBEDDED_CHARS = 1000
+_STEPS = (POOL, 4 * POOL, 16 * POOL)
+"""How far down the nearest rows are tried until enough of them pass the filter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """How near rows are to the question, and the nearest ones that may show."""
+
+    nearness: Nearness
+    candidates: tuple[Candidate, ...]
+
+
+class Finder:
+    """Looks for candidates, always under one owner. *embedder* may be None: then only words count."""
+
+    def __init__(self, index: SearchIndex, vectors: Vectors, embedder: Embedder | None) -> None:
+        self._index = index
+        self._vectors = vectors
+        self._embedder = embedder
+
+    async def by_words(self, owner_id: int, layer: Layer, question: Question, conditions: Filter) -> Found:
+        """Find rows that hold words of the question: `Matches`."""
+        matches = await self._index.look_up(owner_id, layer, question.whole, conditions)
+        return Found(value=matches, hits=len(matches.candidates))
+
+    async def by_meaning(self, owner_id: int, layer: Layer, question: Question, conditions: Filter) -> Found:
+        """Find rows that are near the question: `Meaning`. Raises `Skipped` with the reason when it cannot."""
+        if self._embedder is None:
+            raise Skipped("no embedder is configured")
+        if not question.text.strip():
+            raise Skipped("the question is empty")
+        shelf = Shelf(owner_id=owner_id, layer=layer, model_id=self._embedder.model_id)
+        if not await self._vectors.holds(shelf):
+            raise Skipped(await self._why_bare(shelf))
+        (vector,) = await self._embedder.embed([question.text[:_EMBEDDED_CHARS]], "query")
+        nearness = await self._vectors.nearest(shelf, vector)
+        if nearness is None:
+            raise Skipped("no vectors yet")
+        candidates = await self._allowed(shelf, nearness, conditions)
+        return Found(value=Meaning(nearness=nearness, candidates=candidates), hits=len(candidates))
+
+    async def _why_bare(self, shelf: Shelf) -> str:
+        others = [model for model in await self._vectors.models() if model != shelf.model_id]
+        if others:
+            return (
+                f"{UNAVAILABLE}: the vectors are of {others[0]}, the embedder is {shelf.model_id};"
+                " `stenolith rebuild indexes` makes them anew"
+            )
+        return "no vectors yet"
+
+    async def _allowed(self, shelf: Shelf, nearness: Nearness, conditions: Filter) -> tuple[Candidate, ...]:
+        """Return the nearest rows that *conditions* allow: filters must not eat the slots of live rows."""
+        found: list[Candidate] = []
+        tried = 0
+        for reach in _STEPS:
+            refs = nearness.best(reach)[tried:]
+            found += await self._index.rows(shelf.owner_id, shelf.layer, refs, conditions)
+            tried += len(refs)
+            if len(found) >= POOL or tried < reach:
+                break
+        return tuple(found[:POOL])

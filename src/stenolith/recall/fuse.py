@@ -1,0 +1,125 @@
+"""Bring the arms' candidates together: one score for all, no repeats, the present before the past.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from stenolith.model.text import terms
+from stenolith.recall.find import Meaning
+from stenolith.recall.query import Question
+from stenolith.recall.score import score
+from stenolith.store.search import Candidate, Layer, Matches, Statistics
+
+STRONG_COVERAGE: Final = 0.25
+"""From this share of the question on, words alone make a row relevant."""
+WEAK_COVERAGE: Final = 0.04
+"""Below it, words alone never do: one common word of a long question."""
+WEAK_AFFINITY: Final = -1.0
+"""How far behind the nearest anchor a row with weak words may be (standard deviations)."""
+STANDS_OUT: Final = 3.0
+"""Without anchors: standard deviations above the owner's rows from which a row stands out of them."""
+REPEAT: Final = 0.92
+"""Share of common word pairs from which two texts say the same in the same order."""
+_AHEAD: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A row with its place in the ranking and whether it is relevant enough to be volunteered."""
+
+    ref_id: str
+    layer: Layer
+    score: float
+    coverage: float
+    relevant: bool
+
+
+def rank(question: Question, layer: Layer, matches: Matches | None, meaning: Meaning | None) -> list[Hit]:
+    """Return all candidates of a layer best first.
+
+    Scores add up, ranks do not: a weak list cannot push a strong one aside, as it does in rank
+    fusion (``spec/retrieval.md`` section 3).  An arm that is None did not answer.
+    """
+    candidates: dict[str, Candidate] = {}
+    for arm in (matches, meaning):
+        if arm is not None:
+            candidates |= {candidate.ref_id: candidate for candidate in arm.candidates}
+    near = meaning.nearness.closeness(candidates) if meaning else {}
+    affinity = meaning.nearness.affinity(candidates) if meaning else {}
+    asked, statistics = (matches.asked, matches.statistics) if matches else (question.whole, Statistics())
+    found = score(question, asked, statistics, list(candidates.values()), near)
+    return [
+        Hit(
+            ref_id=row.ref_id,
+            layer=layer,
+            score=row.score,
+            coverage=row.coverage,
+            relevant=_is_relevant(row.coverage, affinity.get(row.ref_id), row.closeness),
+        )
+        for row in found
+    ]
+
+
+def _is_relevant(coverage: float, affinity: float | None, closeness: float | None) -> bool:
+    """Say whether a row has to do with the question at all.
+
+    Words decide when they are many.  Few words need some nearness, where nearness is known; and
+    nearness alone decides when the row is nearer than any sentence about nothing in particular.
+    """
+    if coverage >= STRONG_COVERAGE:
+        return True
+    if affinity is None:
+        return coverage >= WEAK_COVERAGE or (closeness or 0.0) >= STANDS_OUT
+    return affinity > 0 or (coverage >= WEAK_COVERAGE and affinity > WEAK_AFFINITY)
+
+
+def merge(*lists: Iterable[Hit]) -> list[Hit]:
+    """Return the hits of several layers in one order; equal scores stay in the order of the lists."""
+    return sorted((hit for hits in lists for hit in hits), key=lambda hit: -hit.score)
+
+
+def redirect(past: Sequence[Hit], successors: Mapping[str, str], present: Sequence[Hit]) -> list[Hit]:
+    """Return *present* with the successors of superseded rows that match: old words find what holds now."""
+    best = {hit.ref_id: hit for hit in present}
+    for hit in past:
+        heir = successors.get(hit.ref_id)
+        if heir is not None and hit.relevant and (heir not in best or best[heir].score < hit.score):
+            best[heir] = replace(hit, ref_id=heir)
+    return sorted(best.values(), key=lambda hit: (-hit.score, hit.ref_id))
+
+
+def put_past_behind(hits: Sequence[Hit], successors: Mapping[str, str]) -> list[Hit]:
+    """Move each superseded row behind the row that replaced it, when both are there."""
+    scores = {hit.ref_id: hit.score for hit in hits}
+    moved = []
+    for hit in hits:
+        heir = scores.get(successors.get(hit.ref_id, ""))
+        moved.append(replace(hit, score=min(hit.score, heir - _AHEAD)) if heir is not None else hit)
+    return sorted(moved, key=lambda hit: -hit.score)
+
+
+class Repeats:
+    """Tells texts that were shown already: the same words in the same order, give or take a word in twenty."""
+
+    def __init__(self) -> None:
+        self._seen: list[frozenset[tuple[str, ...]]] = []
+
+    def is_new(self, text: str) -> bool:
+        """Say whether *text* is new, and remember it."""
+        pairs = _pairs(text)
+        if any(_overlap(pairs, seen) >= REPEAT for seen in self._seen):
+            return False
+        self._seen.append(pairs)
+        return True
+
+
+def _pairs(text: str) -> frozenset[tuple[str, ...]]:
+    words = ["", *terms(text), ""]
+    return frozenset(pairwise(words))
+
+
+def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+    return len(one & other) / len(one | other)

@@ -1,0 +1,81 @@
+"""Search: one layer, on purpose. Everything that matches is shown, best first, however weakly."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from functools import partial
+from typing import Final
+
+from stenolith.recall.context import SearchResult
+from stenolith.recall.fuse import put_past_behind, rank, redirect
+from stenolith.recall.ports import Sources
+from stenolith.recall.query import read_question
+from stenolith.recall.race import Arm, Finish, Found, Race
+from stenolith.recall.readback import Reader, heirs_of
+from stenolith.store.search import Filter, Layer
+
+DEADLINE_MS: Final = 2000
+_WORDS_SHARE: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """A search of one layer; ``Filter.now_ms`` is when it is asked."""
+
+    layer: Layer
+    query: str
+    conditions: Filter
+    limit: int = 10
+    deadline_ms: int = DEADLINE_MS
+
+
+class Search:
+    """Looks through one layer by words and by meaning. Close it."""
+
+    def __init__(self, sources: Sources, zone: tzinfo, race: Race | None = None) -> None:
+        self._from = sources
+        self._zone = zone
+        self._race = race or Race()
+
+    async def close(self) -> None:
+        """Stop what was left behind."""
+        await self._race.close()
+
+    async def search(self, owner_id: int, inquiry: Inquiry) -> SearchResult:
+        """Return what matches. Nothing found and not degraded means that there is nothing."""
+        started = time.monotonic()
+        until = started + inquiry.deadline_ms / 1000
+        finishes = await self._race.run(self._arms(owner_id, inquiry), started + _WORDS_SHARE * (until - started))
+        reading = {"items": partial(self._read, owner_id, inquiry, finishes)}
+        finishes |= await self._race.run(reading, until)
+        degraded = [f"{finish.report.name}: {finish.report.reason}" for finish in finishes.values() if finish.degrades]
+        found = finishes["items"].value
+        items, total = found or ((), 0)
+        return SearchResult(items=items, total=total, degraded=tuple(degraded))
+
+    def _arms(self, owner_id: int, inquiry: Inquiry) -> dict[str, Arm]:
+        question = read_question(inquiry.query, inquiry.conditions.now_ms, self._zone)
+        find, layer, conditions = self._from.finder, inquiry.layer, inquiry.conditions
+        arms: dict[str, Arm] = {
+            "words": partial(find.by_words, owner_id, layer, question, conditions),
+            "meaning": partial(find.by_meaning, owner_id, layer, question, conditions),
+        }
+        if layer is Layer.ATOM and conditions.as_of_ms is None and not conditions.include_history:
+            past = replace(conditions, past_only=True)
+            arms["superseded"] = partial(find.by_words, owner_id, layer, question, past)
+        return arms
+
+    async def _read(self, owner_id: int, inquiry: Inquiry, finishes: dict[str, Finish]) -> Found:
+        question = read_question(inquiry.query, inquiry.conditions.now_ms, self._zone)
+        hits = rank(question, inquiry.layer, finishes["words"].value, finishes["meaning"].value)
+        if "superseded" in finishes:
+            past = rank(question, inquiry.layer, finishes["superseded"].value, None)
+            hits = redirect(past, await heirs_of(self._from.atoms, owner_id, [hit.ref_id for hit in past]), hits)
+        if inquiry.layer is Layer.ATOM and inquiry.conditions.include_history:
+            known = await self._from.atoms.get(owner_id, [hit.ref_id for hit in hits])
+            hits = put_past_behind(hits, {atom.id: atom.superseded_by or "" for atom in known})
+        matching = [hit for hit in hits if hit.relevant or hit.coverage > 0]
+        selection = (await Reader(self._from).read(owner_id, matching, inquiry.limit, inquiry.conditions)).value
+        return Found(value=(selection.items, len(matching)), hits=len(selection.items))
