@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Any, NamedTuple
 
-from stenolith.replay.lint.rule import Finding, entries, word
+from stenolith.replay.lint.pictures import Embedded
+from stenolith.replay.lint.rule import Finding, entries, serialise, word
 from stenolith.replay.policy import Policy
 
 
@@ -24,14 +24,6 @@ class Block(NamedTuple):
     body: Mapping[str, Any]
 
 
-class Turn(NamedTuple):
-    """Neighbouring messages of one role: the server merges them before it looks at them."""
-
-    role: str
-    first: int
-    blocks: list[Block]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
     """What one API calls its parts: the list, the blocks, a call and a result."""
@@ -44,14 +36,23 @@ class Names:
     result_id: str
 
 
+def no_images(_: Blocks) -> list[Embedded]:
+    """Return nothing: the pictures of this api are not judged."""
+    return []
+
+
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """A request body seen as turns of blocks. *read* splits one message into its blocks."""
+    """A request body seen as turns of blocks. *read* splits one message into its blocks.
+
+    Not slotted: the parsed views are kept on the instance.
+    """
 
     payload: Mapping[str, Any]
     policy: Policy
     names: Names
     read: Callable[[int, Mapping[str, Any]], list[Block]]
+    find_images: Callable[[Blocks], list[Embedded]] = no_images
 
     @cached_property
     def messages(self) -> list[Mapping[str, Any]]:
@@ -84,13 +85,40 @@ class Blocks:
         return [block for block in self.blocks if block.kind == self.names.result]
 
     @cached_property
-    def turns(self) -> list[Turn]:
-        """Neighbouring messages of one role as one."""
-        found = []
-        for role, group in groupby(range(len(self.roles)), key=self.roles.__getitem__):
-            indexes = list(group)
-            found.append(Turn(role, indexes[0], [block for index in indexes for block in self.split[index]]))
+    def turn_of(self) -> list[int]:
+        """For every message the number of its turn: neighbouring messages of one role are one turn."""
+        found: list[int] = []
+        for index, role in enumerate(self.roles):
+            same = index > 0 and self.roles[index - 1] == role
+            found.append(found[-1] + (not same) if found else 0)
         return found
+
+    @cached_property
+    def called(self) -> dict[int, set[str]]:
+        """For every turn of the assistant the ids of its calls."""
+        return self._by_turn(self.calls, {"assistant", "model"})
+
+    @cached_property
+    def answered(self) -> dict[int, set[str]]:
+        """For every turn of the user the ids that its results answer."""
+        return self._by_turn(self.results, {"user"})
+
+    def _by_turn(self, blocks: Sequence[Block], roles: set[str]) -> dict[int, set[str]]:
+        found: dict[int, set[str]] = {}
+        for block in blocks:
+            if self.roles[block.message] in roles:
+                found.setdefault(self.turn_of[block.message], set()).add(self.id(block))
+        return found
+
+    @cached_property
+    def images(self) -> list[Embedded]:
+        """The pictures in the payload."""
+        return self.find_images(self)
+
+    @cached_property
+    def text(self) -> str:
+        """The payload as one JSON text."""
+        return serialise(self.payload)
 
     def path(self, block: Block) -> str:
         """Return where *block* stands."""
@@ -110,17 +138,19 @@ class Blocks:
         return word(block.body.get(self.names.call_id if block.kind == self.names.call else self.names.result_id))
 
 
-def neighbours(turns: Sequence[Turn]) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
-    """Yield every turn with the one before and the one after."""
-    for at, turn in enumerate(turns):
-        before = turns[at - 1] if at else None
-        after = turns[at + 1] if at + 1 < len(turns) else None
-        yield before, turn, after
+def orphans(seen: Blocks) -> Iterator[Finding]:
+    """Find results whose call is not in the turn before."""
+    for result in seen.results:
+        called = seen.called.get(seen.turn_of[result.message] - 1, ())
+        if seen.roles[result.message] != "user" or seen.id(result) not in called:
+            yield seen.find(result, id=seen.id(result))
 
 
-def of_kind(turn: Turn | None, role: str, kind: str) -> list[Block]:
-    """Return the blocks of one kind when the turn has that role."""
-    return [block for block in turn.blocks if block.kind == kind] if turn is not None and turn.role == role else []
+def unanswered(seen: Blocks) -> Iterator[Finding]:
+    """Find calls whose result is not in the turn after."""
+    for call in seen.calls:
+        if seen.id(call) not in seen.answered.get(seen.turn_of[call.message] + 1, ()):
+            yield seen.find(call, id=seen.id(call), next=call.message + 1)
 
 
 def repeated(seen: Blocks, blocks: Sequence[Block]) -> Iterator[Finding]:

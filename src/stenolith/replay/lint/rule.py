@@ -53,7 +53,7 @@ def entries(value: Any) -> list[Mapping[str, Any]]:
     """Return the members of a list; what is not an object stands as an empty one."""
     if not isinstance(value, list | tuple):
         return []
-    return [item if isinstance(item, Mapping) else {} for item in value]
+    return [item if isinstance(item, dict) else {} for item in value]
 
 
 def word(value: Any) -> str:
@@ -71,9 +71,9 @@ def serialise(payload: Mapping[str, Any]) -> str:
     return json.dumps(payload, ensure_ascii=False, default=repr)
 
 
-def lone_surrogates(payload: Mapping[str, Any]) -> Iterator[Finding]:
-    """Find text that cannot be encoded. The walk with paths happens only when there is some."""
-    found = SURROGATE.search(serialise(payload))
+def lone_surrogates(payload: Mapping[str, Any], body: str) -> Iterator[Finding]:
+    """Find text that cannot be encoded; *body* is the payload serialised. Only then it is walked with paths."""
+    found = SURROGATE.search(body)
     if found is None:
         return
     for path, text in strings(payload, ""):
@@ -88,7 +88,7 @@ def strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
         here, item = waiting.pop()
         if isinstance(item, str):
             yield here, item
-        elif isinstance(item, Mapping):
+        elif isinstance(item, dict):
             waiting += [(f"{here}.{key}" if here else str(key), inner) for key, inner in item.items()]
             waiting += [(f"{here}.{key}", key) for key in item if isinstance(key, str) and SURROGATE.search(key)]
         elif isinstance(item, list | tuple):

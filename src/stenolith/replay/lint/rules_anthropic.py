@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stenolith.replay.lint import rules_anthropic_reasoning
-from stenolith.replay.lint.blocks import Block, Blocks, Names, neighbours, of_kind, repeated, untyped
-from stenolith.replay.lint.rule import Finding, Rule, word
+from stenolith.replay.lint.blocks import Block, Blocks, Names, orphans, repeated, unanswered, untyped
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, word
 from stenolith.replay.policy import Policy
 
 NAMES: Final = Names(
@@ -33,38 +33,24 @@ def read(index: int, message: Mapping[str, Any]) -> list[Block]:
         return [Block(index, None, "text", {"text": content})] if content else []
     if not isinstance(content, list | tuple):
         return []
-    bodies = [body if isinstance(body, Mapping) else {} for body in content]
+    bodies = [body if isinstance(body, dict) else {} for body in content]
     return [Block(index, at, word(body.get("type")), body) for at, body in enumerate(bodies)]
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
     """Return the request body as the rules see it."""
-    return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
-
-
-def _orphans(seen: Blocks) -> Iterator[Finding]:
-    for before, turn, _ in neighbours(seen.turns):
-        called = {seen.id(call) for call in of_kind(before, "assistant", "tool_use")}
-        for result in (block for block in turn.blocks if block.kind == "tool_result"):
-            if turn.role != "user" or seen.id(result) not in called:
-                yield seen.find(result, id=seen.id(result))
-
-
-def _unanswered(seen: Blocks) -> Iterator[Finding]:
-    for _, turn, after in neighbours(seen.turns):
-        answered = {seen.id(result) for result in of_kind(after, "user", "tool_result")}
-        for call in (block for block in turn.blocks if block.kind == "tool_use"):
-            if seen.id(call) not in answered:
-                yield seen.find(call, id=seen.id(call))
+    return Blocks(payload=payload, policy=policy, names=NAMES, read=read, find_images=rules_anthropic_reasoning.images)
 
 
 def _late_results(seen: Blocks) -> Iterator[Finding]:
-    for turn in seen.turns:
-        other = False
-        for block in turn.blocks:
-            if block.kind == "tool_result" and other:
-                yield seen.find(block, id=seen.id(block))
-            other = other or block.kind != "tool_result"
+    turn, other = -1, False
+    for block in seen.blocks:
+        if seen.turn_of[block.message] != turn:
+            turn, other = seen.turn_of[block.message], False
+        if block.kind != "tool_result":
+            other = True
+        elif other:
+            yield seen.find(block, id=seen.id(block))
 
 
 def _repeated_calls(seen: Blocks) -> Iterator[Finding]:
@@ -87,28 +73,29 @@ def _bad_names(seen: Blocks) -> Iterator[Finding]:
 
 
 def _bad_inputs(seen: Blocks) -> Iterator[Finding]:
-    return (seen.find(call) for call in seen.calls if not isinstance(call.body.get("input"), Mapping))
+    return (seen.find(call) for call in seen.calls if not isinstance(call.body.get("input"), dict))
 
 
-def _texts(seen: Blocks) -> Iterator[tuple[Finding, str]]:
+def _blanks(seen: Blocks) -> Iterator[tuple[str, str]]:
+    """Yield path and words of every text that shows nothing."""
     for block in seen.blocks:
-        if block.kind == "text":
-            yield seen.find(block), word(block.body.get("text"))
-        if block.kind == "tool_result" and isinstance(block.body.get("content"), list):
-            for at, piece in enumerate(block.body["content"]):
-                if isinstance(piece, Mapping) and piece.get("type") == "text":
-                    yield Finding(f"{seen.path(block)}.content[{at}]"), word(piece.get("text"))
-    system = seen.payload.get("system")
-    for at, piece in enumerate(system if isinstance(system, list) else []):
-        yield Finding(f"system[{at}]"), word(piece.get("text")) if isinstance(piece, Mapping) else ""
+        if block.kind == "text" and is_blank(block.body.get("text")):
+            yield seen.path(block), word(block.body.get("text"))
+    for block in seen.results:
+        for at, piece in enumerate(entries(block.body.get("content"))):
+            if piece.get("type") == "text" and is_blank(piece.get("text")):
+                yield f"{seen.path(block)}.content[{at}]", word(piece.get("text"))
+    for at, piece in enumerate(entries(seen.payload.get("system"))):
+        if is_blank(piece.get("text")):
+            yield f"system[{at}]", word(piece.get("text"))
 
 
 def _empty_text(seen: Blocks) -> Iterator[Finding]:
-    return (finding for finding, text in _texts(seen) if not text)
+    return (Finding(path) for path, text in _blanks(seen) if not text)
 
 
 def _blank_text(seen: Blocks) -> Iterator[Finding]:
-    return (finding for finding, text in _texts(seen) if text and not text.strip())
+    return (Finding(path) for path, text in _blanks(seen) if text)
 
 
 def _empty_content(seen: Blocks) -> Iterator[Finding]:
@@ -119,13 +106,9 @@ def _empty_content(seen: Blocks) -> Iterator[Finding]:
 
 
 def _trailing_space(seen: Blocks) -> Iterator[Finding]:
-    texts = (
-        [block for block in seen.split[-1] if block.kind == "text"]
-        if rules_anthropic_reasoning.last_is_assistant(seen)
-        else []
-    )
-    if texts and word(texts[-1].body.get("text")) != word(texts[-1].body.get("text")).rstrip():
-        yield seen.find(texts[-1])
+    last = seen.split[-1] if rules_anthropic_reasoning.last_is_assistant(seen) else []
+    words = [block for block in last if block.kind == "text"][-1:]
+    return (seen.find(block) for block in words if word(block.body.get("text"))[-1:].isspace())
 
 
 def _nothing(seen: Blocks) -> Iterator[Finding]:
@@ -154,9 +137,9 @@ RULES: Final[tuple[Rule[Blocks], ...]] = (
         code="W-ANT-1",
         text="messages.{message}.content.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. "
         "Each `tool_result` block must have a corresponding `tool_use` block in the previous message.",
-        check=_orphans,
+        check=orphans,
     ),
-    Rule(code="W-ANT-2", text=_ANSWER, check=_unanswered),
+    Rule(code="W-ANT-2", text=_ANSWER, check=unanswered),
     Rule(code="W-ANT-3", text=_ANSWER, check=_late_results),
     Rule(
         code="W-ANT-4",

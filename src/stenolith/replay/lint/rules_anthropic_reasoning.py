@@ -5,13 +5,13 @@ Error texts: ``spec/replay.md`` section 4.1 (public threads and documents).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from stenolith.replay.lint import pictures
-from stenolith.replay.lint.blocks import Block, Blocks, Turn, of_kind
-from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.lint.blocks import Block, Blocks
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
 from stenolith.replay.policy import Prefill
 from stenolith.replay.signature import is_signature
 
@@ -23,7 +23,7 @@ _FIELDS: Final = {"thinking": {"type", "thinking", "signature"}, "redacted_think
 
 def _thinks(seen: Blocks) -> bool:
     setting = seen.payload.get("thinking")
-    return isinstance(setting, Mapping) and setting.get("type") in {"enabled", "adaptive"}
+    return isinstance(setting, dict) and setting.get("type") in {"enabled", "adaptive"}
 
 
 def last_is_assistant(seen: Blocks) -> bool:
@@ -59,39 +59,39 @@ def _whole(block: Block) -> bool:
 
 def _unthinking(seen: Blocks) -> Iterator[Finding]:
     """Find a running tool turn that does not open with thinking. A turn begins after a user's own words."""
-    turns = seen.turns
-    if not _thinks(seen) or not turns or not of_kind(turns[-1], "user", "tool_result"):
-        return
-    start = len(turns) - 1
-    while start > 0 and not (turns[start - 1].role == "user" and _has_words(turns[start - 1])):
-        start -= 1
-    opening = next((turn for turn in turns[start:] if turn.role == "assistant"), None)
-    if opening and opening.blocks and opening.blocks[0].kind not in _THINKING:
-        yield seen.find(opening.blocks[0], kind=opening.blocks[0].kind)
+    at = len(seen.roles)
+    running = False
+    while at and seen.roles[at - 1] == "user":
+        at -= 1
+        running = running or any(block.kind == "tool_result" for block in seen.split[at])
+    while at and not (seen.roles[at - 1] == "user" and _has_words(seen.split[at - 1])):
+        at -= 1
+    opening = next((blocks for blocks in seen.split[at:] if blocks and seen.roles[blocks[0].message] != "user"), None)
+    if _thinks(seen) and running and opening and opening[0].kind not in _THINKING:
+        yield seen.find(opening[0], kind=opening[0].kind)
 
 
-def _has_words(turn: Turn) -> bool:
-    return any(block.kind != "tool_result" for block in turn.blocks)
+def _has_words(blocks: Sequence[Block]) -> bool:
+    return any(block.kind != "tool_result" for block in blocks)
 
 
-def _images(seen: Blocks) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for block in seen.blocks:
-        if block.kind == "image":
-            yield seen.path(block), _source(block.body)
-        if block.kind == "tool_result" and isinstance(block.body.get("content"), list):
-            for at, piece in enumerate(block.body["content"]):
-                if isinstance(piece, Mapping) and piece.get("type") == "image":
-                    yield f"{seen.path(block)}.content[{at}]", _source(piece)
+def images(seen: Blocks) -> list[pictures.Embedded]:
+    """Return the pictures that the request carries in itself."""
+    found = [(seen.path(block), block.body) for block in seen.blocks if block.kind == "image"]
+    for block in seen.results:
+        inner = enumerate(entries(block.body.get("content")))
+        found += [(f"{seen.path(block)}.content[{at}]", piece) for at, piece in inner if piece.get("type") == "image"]
+    sources = [(path, _source(body)) for path, body in found]
+    return [
+        pictures.Embedded(path, word(source.get("data")), word(source.get("media_type")))
+        for path, source in sources
+        if source.get("type") != "url"
+    ]
 
 
 def _source(body: Mapping[str, Any]) -> Mapping[str, Any]:
     source = body.get("source")
-    return source if isinstance(source, Mapping) else {}
-
-
-def _embedded(seen: Blocks) -> list[pictures.Embedded]:
-    found = [(path, source) for path, source in _images(seen) if source.get("type") != "url"]
-    return [pictures.Embedded(path, word(at.get("data")), word(at.get("media_type"))) for path, at in found]
+    return source if isinstance(source, dict) else {}
 
 
 def _undeclared(seen: Blocks) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _silent_calls(seen: Blocks) -> Iterator[Finding]:
 
 
 def _heavy(seen: Blocks) -> Iterator[Finding]:
-    total = len(serialise(seen.payload).encode(errors="surrogatepass"))
+    total = len(seen.text.encode(errors="surrogatepass"))
     if total > _REQUEST:
         yield Finding("messages", {"total": total})
 
@@ -145,27 +145,27 @@ def _limits(seen: Blocks) -> pictures.Limits:
 
 
 def _misnamed(seen: Blocks) -> Iterator[Finding]:
-    return pictures.misnamed(_embedded(seen), _limits(seen))
+    return pictures.misnamed(seen.images, _limits(seen))
 
 
 def _too_long(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_long(_embedded(seen), _limits(seen))
+    return pictures.too_long(seen.images, _limits(seen))
 
 
 def _too_wide(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_wide(_embedded(seen), _limits(seen))
+    return pictures.too_wide(seen.images, _limits(seen))
 
 
 def _too_wide_among_many(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_wide_among_many(_embedded(seen), _limits(seen))
+    return pictures.too_wide_among_many(seen.images, _limits(seen))
 
 
 def _too_many(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_many(_embedded(seen), _limits(seen))
+    return pictures.too_many(seen.images, _limits(seen))
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload)
+    return lone_surrogates(seen.payload, seen.text)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

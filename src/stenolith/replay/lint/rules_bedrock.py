@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stenolith.replay.lint import pictures
-from stenolith.replay.lint.blocks import Block, Blocks, Names, neighbours, of_kind, repeated, untyped
+from stenolith.replay.lint.blocks import Block, Blocks, Names, orphans, repeated, unanswered, untyped
 from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
 from stenolith.replay.policy import Policy, Prefill
 from stenolith.replay.signature import is_signature
@@ -37,12 +37,12 @@ def read(index: int, message: Mapping[str, Any]) -> list[Block]:
 def _block(index: int, at: int, entry: Mapping[str, Any]) -> Block:
     kind = next((kind for kind in _KINDS if kind in entry), next(iter(entry), ""))
     value = entry.get(kind)
-    return Block(index, at, kind, value if isinstance(value, Mapping) else {"text": value})
+    return Block(index, at, kind, value if isinstance(value, dict) else {"text": value})
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
     """Return the request body as the rules see it."""
-    return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
+    return Blocks(payload=payload, policy=policy, names=NAMES, read=read, find_images=images)
 
 
 def _empty(seen: Blocks) -> Iterator[Finding]:
@@ -78,26 +78,19 @@ def _first(seen: Blocks) -> Iterator[Finding]:
         yield Finding("messages[0]" if seen.roles else "messages")
 
 
-def _unanswered(seen: Blocks) -> Iterator[Finding]:
-    for _, turn, after in neighbours(seen.turns):
-        answered = {seen.id(result) for result in of_kind(after, "user", "toolResult")}
-        for call in (block for block in turn.blocks if block.kind == "toolUse"):
-            if seen.id(call) not in answered:
-                yield seen.find(call, next=call.message + 1, id=seen.id(call))
-
-
 def _surplus(seen: Blocks) -> Iterator[Finding]:
-    for before, turn, _ in neighbours(seen.turns):
-        called = {seen.id(call) for call in of_kind(before, "assistant", "toolUse")}
-        for result in (block for block in turn.blocks if block.kind == "toolResult"):
-            if turn.role != "user" or seen.id(result) not in called:
-                yield seen.find(result)
-            called.discard(seen.id(result))
+    spent: set[tuple[int, str]] = set()
+    strays = {finding.path for finding in orphans(seen)}
+    for result in seen.results:
+        key = seen.turn_of[result.message], seen.id(result)
+        if key in spent or (strays and seen.path(result) in strays):
+            yield seen.find(result)
+        spent.add(key)
 
 
 def _no_config(seen: Blocks) -> Iterator[Finding]:
     config = seen.payload.get("toolConfig")
-    if (seen.calls or seen.results) and not (isinstance(config, Mapping) and config.get("tools")):
+    if (seen.calls or seen.results) and not (isinstance(config, dict) and config.get("tools")):
         yield seen.find((seen.calls or seen.results)[0])
 
 
@@ -131,7 +124,8 @@ def _last(seen: Blocks) -> Iterator[Finding]:
         yield Finding(seen.message_path(len(seen.roles) - 1))
 
 
-def _embedded(seen: Blocks) -> list[pictures.Embedded]:
+def images(seen: Blocks) -> list[pictures.Embedded]:
+    """Return the pictures that the request carries in itself."""
     found = [(seen.path(block), block.body) for block in seen.blocks if block.kind == "image"]
     for block in seen.results:
         inner = enumerate(_inner(block))
@@ -144,27 +138,27 @@ def _embedded(seen: Blocks) -> list[pictures.Embedded]:
 
 
 def _map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _misnamed(seen: Blocks) -> Iterator[Finding]:
-    return pictures.misnamed(_embedded(seen), pictures.BEDROCK)
+    return pictures.misnamed(seen.images, pictures.BEDROCK)
 
 
 def _too_long(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_long(_embedded(seen), pictures.BEDROCK)
+    return pictures.too_long(seen.images, pictures.BEDROCK)
 
 
 def _too_wide(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_wide(_embedded(seen), pictures.BEDROCK)
+    return pictures.too_wide(seen.images, pictures.BEDROCK)
 
 
 def _too_many(seen: Blocks) -> Iterator[Finding]:
-    return pictures.too_many(_embedded(seen), pictures.BEDROCK)
+    return pictures.too_many(seen.images, pictures.BEDROCK)
 
 
 def _inputs(seen: Blocks) -> Iterator[Finding]:
-    return (seen.find(call) for call in seen.calls if not isinstance(call.body.get("input"), Mapping))
+    return (seen.find(call) for call in seen.calls if not isinstance(call.body.get("input"), dict))
 
 
 def _signatures(seen: Blocks) -> Iterator[Finding]:
@@ -179,7 +173,7 @@ def _repeated(seen: Blocks) -> Iterator[Finding]:
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload)
+    return lone_surrogates(seen.payload, seen.text)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (
@@ -210,7 +204,7 @@ RULES: Final[tuple[Rule[Blocks], ...]] = (
     Rule(
         code="W-BED-5",
         text="Expected toolResult blocks at messages.{next}.content for the following Ids: {id}",
-        check=_unanswered,
+        check=unanswered,
     ),
     Rule(
         code="W-BED-5",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, serialise, word
 from stenolith.replay.policy import DuplicateStyle, IdMode, Policy, Reasoning
 
 ID_MAX: Final = 40
@@ -39,7 +39,7 @@ class Call(NamedTuple):
     def function(self) -> Mapping[str, Any]:
         """Name and arguments."""
         value = self.body.get("function")
-        return value if isinstance(value, Mapping) else {}
+        return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +240,7 @@ def _nothing(seen: Chat) -> Iterator[Finding]:
 
 
 def _encoding(seen: Chat) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload)
+    return lone_surrogates(seen.payload, serialise(seen.payload))
 
 
 RULES: Final[tuple[Rule[Chat], ...]] = (

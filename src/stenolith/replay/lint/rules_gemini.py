@@ -6,7 +6,8 @@ Error texts: ``spec/replay.md`` section 4.3 (public threads and documents).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from stenolith.replay.lint.blocks import Block, Blocks, Names
@@ -37,7 +38,7 @@ _DATA: Final = (
 def read(index: int, content: Mapping[str, Any]) -> list[Block]:
     """Split one content into parts; the kind of a part is the field that is set."""
     parts = content.get("parts")
-    bodies = [part if isinstance(part, Mapping) else {} for part in parts] if isinstance(parts, list | tuple) else []
+    bodies = [part if isinstance(part, dict) else {} for part in parts] if isinstance(parts, list | tuple) else []
     return [
         Block(index, at, next((kind for kind in _DATA if kind in body), ""), body) for at, body in enumerate(bodies)
     ]
@@ -48,28 +49,25 @@ def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
     return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
 
 
-def _number(seen: Blocks, index: int, kind: str) -> int:
-    return sum(block.kind == kind for block in seen.split[index])
+def _numbers(blocks: Sequence[Block]) -> Counter[int]:
+    return Counter(block.message for block in blocks)
 
 
 def _early_calls(seen: Blocks) -> Iterator[Finding]:
-    for index, role in enumerate(seen.roles):
-        if _number(seen, index, "functionCall") and (role != "model" or index == 0 or seen.roles[index - 1] != "user"):
+    for index in _numbers(seen.calls):
+        if seen.roles[index] != "model" or index == 0 or seen.roles[index - 1] != "user":
             yield Finding(seen.message_path(index))
 
 
 def _stray_responses(seen: Blocks) -> Iterator[Finding]:
-    for index in range(len(seen.roles)):
-        called = index > 0 and _number(seen, index - 1, "functionCall")
-        if _number(seen, index, "functionResponse") and not called:
-            yield Finding(seen.message_path(index))
+    calls = _numbers(seen.calls)
+    return (Finding(seen.message_path(at)) for at in _numbers(seen.results) if not calls[at - 1])
 
 
 def _counts(seen: Blocks) -> Iterator[Finding]:
-    for index in range(len(seen.roles)):
-        calls = _number(seen, index, "functionCall")
-        answers = _number(seen, index + 1, "functionResponse") if index + 1 < len(seen.roles) else 0
-        if calls and calls != answers:
+    results = _numbers(seen.results)
+    for index, number in _numbers(seen.calls).items():
+        if number != results[index + 1]:
             yield Finding(seen.message_path(index))
 
 
@@ -136,7 +134,7 @@ def _names(seen: Blocks) -> Iterator[Finding]:
         if block.kind not in {"functionCall", "functionResponse"}:
             continue
         value = block.body[block.kind]
-        if _NAME.fullmatch(word(value.get("name")) if isinstance(value, Mapping) else "") is None:
+        if _NAME.fullmatch(word(value.get("name")) if isinstance(value, dict) else "") is None:
             yield seen.find(block)
 
 
@@ -144,12 +142,12 @@ def _payloads(seen: Blocks) -> Iterator[Finding]:
     for block in seen.blocks:
         field = {"functionCall": "args", "functionResponse": "response"}.get(block.kind)
         value = block.body.get(block.kind)
-        if field and isinstance(value, Mapping) and not isinstance(value.get(field, {}), Mapping):
+        if field and isinstance(value, dict) and not isinstance(value.get(field, {}), dict):
             yield seen.find(block, field=field)
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload)
+    return lone_surrogates(seen.payload, seen.text)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

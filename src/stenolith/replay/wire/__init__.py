@@ -12,7 +12,6 @@ from stenolith.model.message import Message
 from stenolith.replay.policy import Api, Policy, Target
 from stenolith.replay.report import Hints, Wire
 from stenolith.replay.wire import anthropic, bedrock, gemini, openai_chat, openai_responses
-from stenolith.replay.wire.encoding import readable
 from stenolith.replay.wire.steps import Conversion, Step, as_text, start, steps
 
 __all__ = ["Wire", "convert"]
@@ -43,5 +42,4 @@ def convert(messages: Sequence[Message], target: Target, policy: Policy) -> Wire
     if policy.tools_required_in_request and target.tools == ():
         found = as_text(found, conversion)
     payload, hints = _WIRES[policy.api](found, conversion)
-    payload = readable(payload, policy.api, lambda text: conversion.note(0, "cleaned", text))
     return Wire(payload=payload, changes=tuple(conversion.changes), hints=hints)

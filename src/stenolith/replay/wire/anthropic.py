@@ -129,7 +129,7 @@ def _call(index: int, call: ToolCall, conversion: Conversion) -> dict[str, Any]:
 
 
 def _trim_last(messages: Sequence[dict[str, Any]]) -> None:
-    """Cut white space at the end of a final assistant text (W-ANT-8)."""
-    last = messages[-1]["content"][-1] if messages and messages[-1]["role"] == "assistant" else {}
-    if last.get("type") == "text":
-        last["text"] = last["text"].rstrip()
+    """Cut white space at the end of a final assistant's last text (W-ANT-8)."""
+    if messages and messages[-1]["role"] == "assistant":
+        for block in [block for block in messages[-1]["content"] if block["type"] == "text"][-1:]:
+            block["text"] = block["text"].rstrip()

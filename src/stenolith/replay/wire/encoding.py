@@ -1,12 +1,15 @@
-"""The last look at a payload: text that cannot be encoded or that a wire refuses is taken out."""
+"""Text that cannot be encoded, or that a wire refuses, is taken out before anything is built from it."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+from stenolith.model.message import Image, Part, Text, Thinking, ToolCall, ToolResult
 from stenolith.replay.policy import Api
 
 _LONE: Final = "\ud800-\udfff"
@@ -15,28 +18,67 @@ _NUL: Final = "\x00"
 _CONTROLS: Final = "\x00-\x08\x0b\x0c\x0e-\x1f"
 # Bedrock and the storing Responses API refuse control characters; the others read them (ANSI colours of a tool).
 _REFUSED: Final[Mapping[Api, str]] = {Api.BEDROCK: _CONTROLS, Api.OPENAI_RESPONSES: _CONTROLS}
-_SUSPECT: Final = re.compile(rf"[{_LONE}]|\\u00[01]")
+_TOO_DEEP: Final = "[arguments omitted: nested too deeply]"
 
 
-def readable(payload: dict[str, Any], api: Api, note: Callable[[str], None]) -> dict[str, Any]:
-    """Return *payload* without lone surrogates and without the control characters that *api* refuses.
+class Cleaner:
+    """Clean parts for one api. *lost* gathers every text that lost something, as it was."""
 
-    *note* is given every text that lost something, as it was. The walk happens only when a look
-    over the serialised payload finds something suspicious.
-    """
-    if _SUSPECT.search(json.dumps(payload, ensure_ascii=False, default=str)) is None:
-        return payload
-    unwanted = re.compile(f"[{_LONE}{_REFUSED.get(api, _NUL)}]")
-    cleaned: dict[str, Any] = _cleaned(payload, unwanted, note)
-    return cleaned
+    def __init__(self, api: Api) -> None:
+        self.lost: list[str] = []
+        self._unwanted = re.compile(f"[{_LONE}{_REFUSED.get(api, _NUL)}]")
+
+    def part(self, part: Part) -> Part:
+        """Return *part* itself when it is clean, else a clean copy."""
+        match part:
+            case Text() | Thinking():
+                text = self.text(part.text)
+                return part if text is part.text else replace(part, text=text)
+            case ToolResult():
+                content = tuple(self.part(piece) for piece in part.content)
+                same = all(new is old for new, old in zip(content, part.content, strict=True))
+                kept = tuple(piece for piece in content if isinstance(piece, Text | Image))
+                return part if same else replace(part, content=kept)
+            case ToolCall():
+                return self._call(part)
+            case Image() if not (part.data.isascii() and part.mime.isascii()):
+                self.lost.append(f"image {part.mime!r} that is not base64")
+                return Text(text="[image omitted: not base64]")
+            case _:
+                return part
+
+    def text(self, text: str) -> str:
+        """Return *text* itself when it is clean, else what may be sent of it."""
+        if text.isprintable() or self._unwanted.search(text) is None:
+            return text
+        self.lost.append(text.encode(errors="backslashreplace").decode())
+        return self._unwanted.sub("", text)
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        value = call.arguments
+        try:
+            arguments = self._value(_parsed(value) if isinstance(value, str) else value)
+        except RecursionError:
+            self.lost.append(_TOO_DEEP)
+            arguments = {"input": _TOO_DEEP}
+        return call if arguments is call.arguments else replace(call, arguments=arguments)
+
+    def _value(self, value: Any) -> Any:
+        """Return *value* as JSON has it: clean texts, text keys, no infinite numbers."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self._value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._value(item) for item in value]
+        return value if value is None or isinstance(value, bool | int) else str(value)
 
 
-def _cleaned(value: Any, unwanted: re.Pattern[str], note: Callable[[str], None]) -> Any:
-    if isinstance(value, str):
-        if unwanted.search(value) is None:
-            return value
-        note(value.encode(errors="backslashreplace").decode())
-        return unwanted.sub("", value)
-    if isinstance(value, Mapping):
-        return {_cleaned(key, unwanted, note): _cleaned(item, unwanted, note) for key, item in value.items()}
-    return [_cleaned(item, unwanted, note) for item in value] if isinstance(value, list | tuple) else value
+def _parsed(text: str) -> Any:
+    """Return the value of a JSON text, or the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -14,7 +14,7 @@ _FULL: Final = 32  # hex digits of a hash that stands alone
 
 
 class Labels:
-    """Give every word a label that matches *pattern* (empty: anything) and is at most *longest* long.
+    """Give every word a label that matches *pattern* (empty: anything printable) and is at most *longest* long.
 
     A word that fits keeps itself. Labels are given in the order of first use, so a longer history
     never changes an earlier one. *halves*: of ``call_1|fc_1`` only the part before the bar counts.
@@ -55,8 +55,9 @@ class Labels:
             yield f"{self._fallback}{digest[:_FULL]}"[: self._longest]
 
     def _free(self, label: str) -> bool:
-        fits = 0 < len(label) <= self._longest and (self._pattern is None or self._pattern.fullmatch(label) is not None)
-        return fits and label not in self._taken
+        if not 0 < len(label) <= self._longest or label in self._taken:
+            return False
+        return label.isprintable() if self._pattern is None else self._pattern.fullmatch(label) is not None
 
 
 def _half(word: str) -> str:

@@ -23,6 +23,7 @@ from stenolith.replay.wire.steps import (
 
 _ID: Final = re.compile(r"(?:rs|fc|msg)[A-Za-z0-9_-]{0,61}")
 _ENCRYPTED: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_HALF: Final = re.compile(r"[\ud800-\udfff]")
 _PHASES: Final = frozenset({"commentary", "final_answer"})
 
 
@@ -146,7 +147,9 @@ def _pieces(value: Any, kind: str) -> list[dict[str, Any]]:
 
 
 def _is_piece(piece: Any) -> bool:
-    return isinstance(piece, Mapping) and isinstance(piece.get("text"), str)
+    """Say whether *piece* has text that can be encoded: JSON may escape half a surrogate pair."""
+    text = piece.get("text") if isinstance(piece, Mapping) else None
+    return isinstance(text, str) and _HALF.search(text) is None
 
 
 def _opens(sealed: Any) -> bool:

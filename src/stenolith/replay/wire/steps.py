@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -14,16 +12,17 @@ from stenolith.replay.plan import EMPTY, is_blank, wording
 from stenolith.replay.policy import Policy, Reasoning, Target
 from stenolith.replay.report import Change
 from stenolith.replay.signature import is_signature
+from stenolith.replay.wire.encoding import Cleaner
 from stenolith.replay.wire.labels import Labels
 
 IMAGE_BELOW: Final = "(see attached image)"
 _RULE: Final = "wire"
-_LONE: Final = re.compile(r"[\ud800-\udfff]")
-_HOME: Final[Mapping[Role, tuple[type, ...]]] = {
-    Role.SYSTEM: (Text,),
-    Role.USER: (Text, Image),
-    Role.ASSISTANT: (Text, Thinking, ToolCall),
-    Role.TOOL: (ToolResult,),
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_HOME: Final[dict[Role, frozenset[type]]] = {
+    Role.SYSTEM: frozenset((Text,)),
+    Role.USER: frozenset({Text, Image}),
+    Role.ASSISTANT: frozenset({Text, Thinking, ToolCall}),
+    Role.TOOL: frozenset((ToolResult,)),
 }
 
 
@@ -43,12 +42,22 @@ class Conversion:
     policy: Policy
     ids: Labels
     names: Labels
+    cleaner: Cleaner
     called: dict[str, str] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
 
     def note(self, index: int, action: str, detail: str) -> None:
         """Write a line of the report."""
         self.changes.append(Change(rule=_RULE, index=index, action=action, detail=detail))
+
+    def cleaned(self, index: int, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """Return *parts* without text that the wire refuses; the report has what was cleaned."""
+        found = tuple([self.cleaner.part(part) for part in parts])
+        if self.cleaner.lost:
+            for text in self.cleaner.lost:
+                self.note(index, "cleaned", text)
+            self.cleaner.lost.clear()
+        return found
 
     def name(self, index: int, call: ToolCall) -> str:
         """Return the call's tool name inside the wire's limits, and remember it for the result."""
@@ -76,11 +85,15 @@ class Conversion:
             case Reasoning.NONE | Reasoning.ITEMS:
                 return False
             case Reasoning.SIGNED:
-                return not is_blank(part.signature or "") if part.redacted else is_signature(part.signature)
+                return _is_data(part.signature) if part.redacted else is_signature(part.signature)
             case Reasoning.FIELD | Reasoning.CHUNKS:
                 return not part.redacted and not is_blank(part.text)
             case Reasoning.THOUGHTS:
                 return not part.redacted and (not is_blank(part.text) or is_signature(part.signature))
+
+
+def _is_data(signature: str | None) -> bool:
+    return signature is not None and signature.isascii() and not is_blank(signature)
 
 
 def start(target: Target, policy: Policy, *, halves: bool = False) -> Conversion:
@@ -88,7 +101,7 @@ def start(target: Target, policy: Policy, *, halves: bool = False) -> Conversion
     fallback = "call_" if policy.id_max > len("call_") + 20 else ""
     ids = Labels(pattern=policy.id_pattern, longest=policy.id_max, fallback=fallback, halves=halves)
     names = Labels(pattern=policy.name_pattern, longest=64, fallback="tool_")
-    return Conversion(target=target, policy=policy, ids=ids, names=names)
+    return Conversion(target=target, policy=policy, ids=ids, names=names, cleaner=Cleaner(policy.api))
 
 
 def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
@@ -103,20 +116,19 @@ def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
     return found
 
 
-def _split(index: int, message: Message, conversion: Conversion) -> Iterator[Step]:
-    role, parts = message.role, message.parts
-    if all(isinstance(part, _HOME[role]) for part in parts):
-        yield Step(index, role, parts)
-        return
-    results = tuple(part for part in parts if isinstance(part, ToolResult))
+def _split(index: int, message: Message, conversion: Conversion) -> list[Step]:
+    role, parts = message.role, conversion.cleaned(index, message.parts)
+    if parts and _HOME[role].issuperset(map(type, parts)):
+        return [Step(index, role, parts)]
+    results = tuple(part for part in parts if type(part) is ToolResult)
     spoken = Role.USER if role is Role.TOOL else role
-    words = tuple(part for part in parts if isinstance(part, _HOME[spoken]) and not isinstance(part, ToolResult))
+    words = tuple(part for part in parts if type(part) in _HOME[spoken])
     for part in parts:
-        if not isinstance(part, (ToolResult, *_HOME[spoken])):
+        if type(part) is not ToolResult and type(part) not in _HOME[spoken]:
             conversion.note(index, "dropped", wording(part))
     answered = [Step(index, Role.TOOL, results)] if results else []
-    said = [Step(index, spoken, words)] if words or not results else []
-    yield from said + answered if role is Role.ASSISTANT else answered + said
+    said = [Step(index, spoken, words)] if words or (role is not Role.TOOL and not results) else []
+    return said + answered if role is Role.ASSISTANT else answered + said
 
 
 def system_text(found: Sequence[Step]) -> str:
@@ -127,12 +139,12 @@ def system_text(found: Sequence[Step]) -> str:
 
 def texts(parts: Sequence[Part]) -> list[Text]:
     """Return the texts among *parts* that show something."""
-    return [part for part in parts if isinstance(part, Text) and not is_blank(_LONE.sub("", part.text))]
+    return [part for part in parts if type(part) is Text and not is_blank(part.text)]
 
 
 def images(parts: Sequence[Part]) -> list[Image]:
     """Return the pictures among *parts*."""
-    return [part for part in parts if isinstance(part, Image)]
+    return [part for part in parts if type(part) is Image]
 
 
 def result_words(result: ToolResult) -> str:
@@ -142,36 +154,16 @@ def result_words(result: ToolResult) -> str:
 
 
 def arguments(call: ToolCall) -> dict[str, Any]:
-    """Return a call's arguments as the JSON object that every wire wants."""
+    """Return a call's arguments as the object that every wire wants."""
     value = call.arguments
-    try:
-        found = finite(_parsed(value) if isinstance(value, str) else value)
-    except RecursionError:
-        return {"input": "[arguments omitted: nested too deeply]"}
-    if isinstance(found, dict):
-        return found
-    return {} if value is None else {"input": found}
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    if isinstance(value, dict):
+        return value
+    return {} if value is None else {"input": value}
 
 
 def arguments_text(call: ToolCall) -> str:
     """Return a call's arguments as the JSON text that OpenAI's wires want."""
-    return json.dumps(arguments(call), ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def finite(value: Any) -> Any:
-    """Return *value* with text in place of the numbers that JSON does not have."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    return [finite(item) for item in value] if isinstance(value, list | tuple) else value
+    return _ENCODE(arguments(call))
 
 
 def data_url(image: Image) -> str:
