@@ -116,6 +116,13 @@ class Vectors:
         """Say whether the shelf ever held a vector."""
         return bool(await self._database.fetch(self._sql["vector_mean"], **shelf.parameters()))
 
+    async def get(self, shelf: Shelf, refs: Sequence[str]) -> dict[str, Floats]:
+        """Return the vectors of *refs* by id; rows without one are left out."""
+        rows = await self._database.fetch(
+            self._sql["vectors_by_ref"], **shelf.parameters(), refs=json.dumps(list(refs))
+        )
+        return dict(zip((row["ref_id"] for row in rows), _read(rows), strict=False)) if rows else {}
+
     async def models(self) -> list[str]:
         """Return the models whose vectors the home holds, the most used first."""
         return [row["model_id"] for row in await self._database.fetch(self._sql["vector_models"])]
