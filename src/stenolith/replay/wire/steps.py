@@ -20,8 +20,8 @@ _RULE: Final = "wire"
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HOME: Final[dict[Role, frozenset[type]]] = {
     Role.SYSTEM: frozenset((Text,)),
-    Role.USER: frozenset({Text, Image}),
-    Role.ASSISTANT: frozenset({Text, Thinking, ToolCall}),
+    Role.USER: frozenset((Text, Image)),
+    Role.ASSISTANT: frozenset((Text, Thinking, ToolCall)),
     Role.TOOL: frozenset((ToolResult,)),
 }
 
