@@ -19,14 +19,16 @@ def _words(text: str) -> frozenset[str]:
 
 _STOPPERS: Final = _words(
     """
-    a an and are as at be been but by can cannot changed check column correct could default does each either empty
-    encrypted enter env exactly expired expires false field fields first for from great has hash hashed have here hidden
-    how if in incorrect input int integer invalid is it its just key least length long longer match may maybe missing
-    more must my name needed never new no none not now null number object of ok old only optional or other our own pass
-    passwd password password_hash passwords please plain plaintext private protected public pwd required reset right
-    same secret secretstr set shared short should shown so some something string str strong stuff such text that the
-    their them then there they this token too true two type undefined unique unknown unset until updated used user
-    username valid value varchar very via was we weak what when where which who why will with without wrong yes you your
+    a an and any are as at be been bool but by bytearray bytes callable can cannot changed check column
+    correct could default dict dir does each either empty encrypted enter env exactly expired expires false
+    field fields first for from great has hash hashed have here hidden how if in incorrect input int integer
+    invalid is it its just key least length list long longer match may maybe missing more must my name needed
+    never new no none not now null number object of ok old only optional or other our own pass passphrase
+    passwd password password_hash passwords plain plaintext please private protected public pwd required reset
+    right same secret secretstr set shared shell short should shown so some something str string strong stuff
+    such text that the their them then there they this token too true two type undefined unique unknown unset
+    until updated used user username valid value varchar very via was we weak what when where which who why
+    will with without wrong yes you your
     """
 )
 _ALGORITHM: Final = re.compile(
@@ -40,15 +42,18 @@ _STAND_IN: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME_WORDS: Final = _words(
-    """arg args auth config conf credential credentials ctx current data env field form get getenv hash hashed
-    id input key new old opts os param params pass passwd password process pwd raw request secret self settings str
-    token user username value var"""
+    """
+    arg args auth conf config credential credentials ctx current data env field form get getenv hash hashed id
+    input key new old opts os param params pass passphrase passwd password process pwd raw request secret self
+    settings str token user username val value var
+    """
 )
 _PROSE_ENDING: Final = re.compile(r"(?:ed|ing|able|ible|less|ful|ive|al|ent|ant|ary|ous|ly|ic|ise|ize|ory)$")
 _PATH: Final = re.compile(r"~?(?:\.{0,2}/[\w.@-]*)+|[A-Za-z]:\\.*")
 _DOTTED: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]")
-_SEGMENT: Final = re.compile(r"[a-z]+|[A-Z]+|[A-Z][a-z]+|\d{1,4}|v\d{1,3}")
+_SEGMENT: Final = re.compile(r"[A-Z]?[a-z]+\d{0,3}|[A-Z]+\d{0,3}|\d{1,4}")
+_PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
@@ -79,7 +84,12 @@ def is_reference(value: str) -> bool:
 
 def reads_as_name(value: str) -> bool:
     """Say whether *value* is made of words, versions and short numbers, as identifiers and file names are."""
-    return all(_SEGMENT.fullmatch(part) for part in re.split(r"[_.\-]", value) if part)
+    parts = [part for part in re.split(r"[_./\-]", value) if part]
+    if len(parts) > 1 and all(_SEGMENT.fullmatch(part) for part in parts):
+        return True
+    words = [piece for piece in _PIECE.findall(value) if piece.isalpha()]
+    camel = value != value.lower() and value != value.upper()
+    return camel and sum(map(len, words)) >= 4 * len(words)
 
 
 def is_password(value: str, *, before_word: bool) -> bool:

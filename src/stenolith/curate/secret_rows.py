@@ -30,7 +30,7 @@ class Named:
 
 VENDORS: Final[tuple[tuple[str, str], ...]] = (
     ("anthropic_key", r"sk-ant-[\w-]{12,}"),
-    ("openai_key", r"sk-(?=[\w-]{0,60}?[0-9A-Z])[\w-]{16,}"),
+    ("openai_key", r"sk-(?=[\w-]{0,60}?[0-9A-Z])(?=[\w-]{0,40}?[A-Za-z0-9]{12})[\w-]{16,}"),
     ("stripe_key", r"(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9]{10,}"),
     ("aws_key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
     ("google_key", r"AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}"),
@@ -62,12 +62,12 @@ _CODE: Final = r"[\"'`“‘「『\\]{0,2}(?P<v>[A-Za-z0-9_+/.~-]{8,300}={0,2})"
 _WHICH: Final = (
     r"(?:\s(?:for|of|on|to|at|in)\s[^\n.,;:=]{1,40}?(?=\s{1,4}(?:is|was|to|=)\s|\s{0,4}[:：=]))?"  # for the staging API
 )
-_SIGN: Final = r"[\"'\\)\]]{0,3}\s{0,8}(?P<sign>:=|=>|==?|[:：]|->|→)\s{0,8}"
+_SIGN: Final = r"[\"'\\)\]]{0,3}[ \t]{0,8}(?P<sign>:=|=>|==?|[:：]|->|→)\s{0,8}"
 _STATES: Final = (
-    r"(?P<states>\s{1,4}(?:(?:is|was|are|will be|(?:changed|set|reset) to|should be)\b:?"
-    r"|(?P<to>to:?)(?!\s+(?:the|our|my|your|an?|this|that|log|continue|access)\b))\s{1,4})"
+    r"(?P<states>[ \t]{1,4}(?:(?:is|was|are|will be|(?:changed|set|reset) to|should be)\b:?"
+    r"|(?P<to>to:?)(?!\s+(?:the|our|my|your|an?|this|that|log|continue|access)\b))[ \t]{1,4})"
 )
-_SPACE: Final = r"(?P<space>\s{1,4})"
+_SPACE: Final = r"(?P<space>[ \t]{1,4})"
 _SAYS: Final = (
     r"(?:[（(][^）)\n]{0,20}[）)])?(?:现在|目前|暂时|已经|已|就|都|还|先|统一|默认|被){0,3}"
     r"(?P<states>是|为|改成|改为|换成|设为|设成|设置为|设置成|重置为|重置成|用的是|用)?了?(?P<sign>\s{0,4}[:：=])?\s{0,4}"
@@ -116,6 +116,8 @@ def _accept_chinese(match: re.Match[str]) -> bool:
 
 
 def _accept_token(match: re.Match[str]) -> bool:
+    if match.string[match.end() : match.end() + 1] == "(":
+        return False  # a call
     bare = match.groupdict().get("space") is not None and not _is_flag(match)
     return plausible.is_token(_value(match), at_least=16 if bare else 8)
 
@@ -201,7 +203,12 @@ NAMED: Final = (
         _accept_always,
     ),
     _named("secret", "secret|credential", rf"(?:secret|credential)s?{_HOW}{_CODE}", _accept_token),
-    _named("secret", "token", rf"(?<!page)(?<!page_)token{_HOW}{_CODE}", _accept_token),
+    _named(
+        "secret",
+        "token",
+        rf"(?<!page)(?<!page_)(?<!continuation)(?<!continuation_)(?<!publickey)token{_HOW}{_CODE}",
+        _accept_token,
+    ),
     _named("secret", "密钥|令牌|凭证", rf"(?:密钥|令牌|凭证){_SAYS}{_CODE}", _accept_token),
     _named("secret", "key", rf"key{_HOW}{_CODE}", _accept_key),
     _named("secret", "sig=|signature=", r"sig(?:nature)?=(?P<v>[A-Za-z0-9%+/_-]{20,200}={0,2})", _accept_token),
