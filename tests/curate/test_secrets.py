@@ -274,11 +274,11 @@ _ADVERSARIAL = [
 @pytest.mark.parametrize("unit", _ADVERSARIAL)
 def test_time_is_linear_in_hostile_text(unit: str) -> None:
     small, large = ((unit * (size // len(unit) + 1))[:size] for size in (20_000, 160_000))
-    start = time.perf_counter()
+    start = time.process_time()
     redact(small)
-    middle = time.perf_counter()
+    middle = time.process_time()
     redact(large)
-    end = time.perf_counter()
+    end = time.process_time()
     assert end - middle < 40 * max(middle - start, 0.002)  # quadratic would be 64 times
 
 
@@ -290,9 +290,9 @@ def test_clean_text_passes_quickly() -> None:
 
 
 def _seconds(text: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     redact(text)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def test_a_field_named_password_is_emptied_whatever_it_holds() -> None:
