@@ -18,6 +18,7 @@ from stenolith.errors import InvalidInput
 from stenolith.interop.reading import Problem
 
 MAX_DEPTH: Final = 128  # deeper values overflow the stack of whoever writes them again
+_NESTED: Final = frozenset({dict, list})
 _CHUNK: Final = 1 << 20
 _HEAD: Final = 1 << 20
 _BLANK: Final = b" \t\r\n\x00"  # NUL: what a crash leaves behind a file's last block
@@ -185,10 +186,8 @@ def _checked(value: Any, line: int, within: str) -> Element | None:
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
         for item in level:
-            if isinstance(item, dict):
-                below += [inner for inner in item.values() if isinstance(inner, dict | list)]
-            elif isinstance(item, list):
-                below += [inner for inner in item if isinstance(inner, dict | list)]
+            inside = item.values() if type(item) is dict else item if type(item) is list else ()
+            below += [inner for inner in inside if type(inner) in _NESTED]
         if not below:
             return Element(line=line, value=value, within=within)
         level = below

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from stenolith.interop.session_disk import Disk, Locked, Quarantine, data_end, locked, prune_backups
+from stenolith.interop.session_disk import Disk, Quarantine, data_end, locked, prune_backups
 from stenolith.interop.session_lines import Judged, judge
 from stenolith.interop.session_pairs import Pairs, aborted_entries, encoded, reparented
 from stenolith.interop.session_tree import NEWEST_VERSION
@@ -74,6 +74,11 @@ class _Survey:
     def is_sound(self) -> bool:
         return not self.rewritten and not self.dropped
 
+    def is_outdated(self, path: Path) -> bool:
+        """Say whether the file was written since it was read."""
+        now, then = path.stat(), self.stat
+        return (now.st_ino, now.st_size, now.st_mtime_ns) != (then.st_ino, then.st_size, then.st_mtime_ns)
+
     def report(self, *, repaired: bool = False, reason: str | None = None) -> RepairReport:
         found = {rule: self.rewritten[rule] for rule in sorted(self.rewritten)}
         return RepairReport(repaired=repaired, reason=reason, dropped_lines=self.dropped, rewritten=found)
@@ -112,17 +117,20 @@ def _located(path: Path, root: Path) -> Path:
 def _repair_locked(path: Path, survey: _Survey, disk: Disk) -> RepairReport:
     try:
         with locked(path):
-            for _ in range(_ATTEMPTS):
-                survey = _survey(path)
-                if survey.refusal or survey.is_sound:
-                    return survey.report(reason=survey.refusal or None)
-                with contextlib.suppress(_Changed):
-                    return _Rewrite(path, survey, disk).run()
-            return survey.report(reason="repair failed: the file is being written")
-    except Locked as error:
-        return survey.report(reason=f"repair failed: {error}")
+            return _try_repair(path, survey, disk)
     except OSError as error:
         return survey.report(reason=f"repair failed: {error.strerror or error}")
+
+
+def _try_repair(path: Path, survey: _Survey, disk: Disk) -> RepairReport:
+    for _ in range(_ATTEMPTS):
+        if survey.is_outdated(path):
+            survey = _survey(path)
+        if survey.refusal or survey.is_sound:
+            return survey.report(reason=survey.refusal or None)
+        with contextlib.suppress(_Changed):
+            return _Rewrite(path, survey, disk).run()
+    return survey.report(reason="repair failed: the file is being written")
 
 
 # ---- reading ----
@@ -197,7 +205,8 @@ class _Rewrite:
             try:
                 self._disk.copy(self._path, self._backup, self._survey.stat)
                 self._write(old)
-                self._check()
+                if self._survey.is_outdated(self._path):
+                    raise _Changed("the file changed while it was repaired")
                 self._disk.replace(self._copy, self._path)
             except OSError as error:
                 return self._undone(error)
@@ -261,11 +270,6 @@ class _Rewrite:
                 lines += encoded(found)
                 self._moved[entry.value["id"]] = found[-1]["id"]
         return lines
-
-    def _check(self) -> None:
-        now, then = self._path.stat(), self._survey.stat
-        if (now.st_ino, now.st_size, now.st_mtime_ns) != (then.st_ino, then.st_size, then.st_mtime_ns):
-            raise _Changed("the file changed while it was repaired")
 
     def _catch_up(self, old: BinaryIO) -> None:
         """Add what an appender wrote into the old file between the last look and its replacement."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from stenolith.interop.openclaw import read_openclaw, write_openclaw
 from stenolith.interop.reading import Problem
 from stenolith.interop.scan import Element
+from stenolith.interop.timestamps import read_time
 from stenolith.model.message import Message
 
 NEWEST_VERSION: Final = 3
@@ -133,12 +134,11 @@ def _message_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _placed(message: Message, entry: _Entry, mark: Mapping[str, Any], zone: tzinfo) -> Message:
     """Return *message* with its entry's id, and with the entry's time when it has none of its own."""
-    told, _ = read_openclaw({"role": "user", "timestamp": entry.value.get("timestamp")}, zone)
-    known = entry.value.get("id")
+    known, stamp = entry.value.get("id"), message.timestamp
     return replace(
         message,
         id=known if isinstance(known, str) else message.id,
-        timestamp=told[0].timestamp if message.timestamp is None else message.timestamp,
+        timestamp=read_time(entry.value.get("timestamp"), zone=zone).ms if stamp is None else stamp,
         extra={**message.extra, **mark} if mark else message.extra,
     )
 
