@@ -85,6 +85,16 @@ async def test_a_cancelled_writer_rolls_back_and_lets_the_next_one_in(tmp_path: 
         await database.close()
 
 
+async def test_a_statement_that_returns_rows_runs_for_every_row_given(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    try:
+        await database.script("CREATE TABLE t (a INTEGER)")
+        await database.execute_many("INSERT INTO t VALUES (:a) RETURNING a", [{"a": 1}, {"a": 2}, {"a": 3}])
+        assert await database.fetch("SELECT a FROM t") == [{"a": 1}, {"a": 2}, {"a": 3}]
+    finally:
+        await database.close()
+
+
 async def test_migrations_run_once_and_a_newer_home_is_refused(tmp_path: Path) -> None:
     database = await open_sqlite(tmp_path / "memory.db")
     try:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stenolith.cli.options import COMMON, Common, refuse_existing
 from stenolith.cli.output import emit, err, note, say
+
+if TYPE_CHECKING:
+    from stenolith.pipeline.worker import WorkReport
 
 
 async def work(
@@ -33,13 +36,19 @@ async def work(
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
             task = progress.add_task("working")
-            report = await memory.work(
+            found = await memory.work(
                 kinds=kinds,
                 until_idle=until_idle,
-                on_progress=lambda kind, done: progress.update(task, description=f"{kind}: {done} done"),
+                on_progress=lambda so_far: progress.update(task, description=_progress(so_far)),
             )
+    report = found.to_dict()
     emit(common.json, report, lambda: _tell_work(report))
     return 3 if report["dead"] or report["failed"] else 0
+
+
+def _progress(so_far: WorkReport) -> str:
+    done = ", ".join(f"{kind} {count}" for kind, count in so_far.done.items())
+    return f"{done or 'working'}; {so_far.pending} pending"
 
 
 def _tell_work(report: dict[str, Any]) -> None:
@@ -145,7 +154,7 @@ async def rebuild(
     async with common.memory(create=False) as memory:
         report = await memory.rebuild(what)
     emit(common.json, report, lambda: [say(f"{name}: {count}") for name, count in report.items()] and None)
-    return 3 if report.get("damaged") else 0
+    return 3 if report.get("damaged_lines") or report.get("set_aside") else 0
 
 
 async def stats(*, common: Common = COMMON) -> int:

@@ -108,7 +108,7 @@ class Curation:
             provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool="remember"),
         )
         session = await self._house.transcripts.find(owner_id, within.session_key, within.session_id)
-        # Not to be distilled: what a person wants kept becomes an atom here, as they put it, and not once more by rules.
+        # Not to be distilled: the statement becomes an atom here, as it was put, and not once more by rules.
         expected = session.head_seq if session else 0
         progress = await self._live.append(owner_id, within, [said], expected, distillable=False)
         if not progress.records:

@@ -19,6 +19,7 @@ from stenolith.pipeline.stages import DISTILL, EMBED, JOURNAL, PERSONA, SCENES
 from stenolith.pipeline.worker import Handler, Lease
 from stenolith.store.atom_rows import AtomChange, Filing
 from stenolith.store.cursors import Cursor
+from stenolith.store.inspection import Inspection
 from stenolith.store.jobs import Job, JobRequest
 from stenolith.store.records import Record
 from stenolith.store.search import Layer
@@ -28,6 +29,8 @@ WINDOW = 200
 PERSONA_DELAY_MS = 10_000
 """How long the persona waits after changed scenes."""
 EMBED_BATCH = 64
+REPLANS = 3
+"""How often scenes are planned anew when atoms change meanwhile, before captures are made to wait."""
 
 
 class Learning:
@@ -36,6 +39,7 @@ class Learning:
     def __init__(self, house: House, projections: Projections) -> None:
         self._house = house
         self._projections = projections
+        self._inspection = Inspection(house.database)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handler of each kind of job; without an embedder nobody claims embed jobs."""
@@ -110,20 +114,29 @@ class Learning:
     async def write_scenes(self, lease: Lease) -> None:
         """Sort an owner's atoms into scenes and write their files; then let the persona be judged."""
         owner_id = lease.job.owner_id
-        changes = await self._projections.plan_scenes(owner_id)
-        async with lease.commit({"changed": len(changes)}):
-            await self._projections.store_scenes(owner_id, changes)
-            if changes:
+        for attempt in range(REPLANS + 1):
+            # Planned outside the transaction, so that a large owner does not make captures wait; if
+            # something was said or forgotten meanwhile, the plan is thrown away.
+            before = await self._inspection.fingerprint(owner_id)
+            changes = await self._projections.plan_scenes(owner_id)
+            async with lease.step():
+                moved = await self._inspection.fingerprint(owner_id) != before
+                if moved and attempt < REPLANS:
+                    continue
+                final = await self._projections.plan_scenes(owner_id) if moved else changes
+                await self._projections.store_scenes(owner_id, final)
                 later = JobRequest(kind=PERSONA, key="", run_after=self._house.now() + PERSONA_DELAY_MS)
                 await self._house.jobs.enqueue(owner_id, later)
+                break
+        async with lease.commit():
+            pass
         await self._projections.write_files(owner_id)
 
     async def judge_persona(self, lease: Lease) -> None:
         """Draw the portrait anew from what now holds."""
         owner_id = lease.job.owner_id
-        lines = await self._projections.judge(owner_id)
-        async with lease.commit({"lines": len(lines)}):
-            await self._house.personas.replace(owner_id, lines)
+        async with lease.commit():
+            await self._house.personas.replace(owner_id, await self._projections.judge(owner_id))
         await self._projections.write_files(owner_id)
 
     async def embed(self, lease: Lease) -> None:

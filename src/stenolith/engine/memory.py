@@ -31,9 +31,9 @@ from stenolith.model.atom import Kind
 from stenolith.model.clock import Clock, wall_ms
 from stenolith.model.identity import Scope
 from stenolith.model.message import Message
-from stenolith.pipeline.stages import DISTILL
+from stenolith.pipeline.stages import DISTILL, STAGES
 from stenolith.pipeline.worker import Worker, WorkReport
-from stenolith.recall.context import Context
+from stenolith.recall.context import Context, Request
 from stenolith.settings import Settings, load
 from stenolith.store.jobs import JobRequest
 from stenolith.store.records import Record
@@ -42,6 +42,8 @@ from stenolith.store.transcripts import Session
 
 SearchLayer = Literal["memories", "conversations", "scenes"]
 View = dict[str, Any]
+KEPT_JOBS_MS = 24 * 3_600_000
+"""How long finished jobs can still be looked at."""
 
 
 class Memory:
@@ -83,7 +85,11 @@ class Memory:
         """
         found = settings or load(**({} if home is None else {"home": Path(home)}))
         async with open_house(found, embedder=embedder, now=now) as house:
-            yield cls(house)
+            memory = cls(house)
+            try:
+                yield memory
+            finally:
+                await memory._asking.close()
 
     @property
     def settings(self) -> Settings:
@@ -126,16 +132,27 @@ class Memory:
         self,
         *,
         kinds: Sequence[str] | None = None,
+        until_idle: bool = True,
         on_progress: Callable[[WorkReport], None] | None = None,
     ) -> WorkReport:
-        """Run the pending jobs of every scope, and those they make, until nothing is due."""
-        await self._expire()
-        return await self._worker.run_until_idle(kinds, on_progress)
+        """Run the pending jobs of every scope; with *until_idle* also those they make and those that still wait."""
+        if unknown := set(kinds or ()) - STAGES.keys():
+            raise InvalidInput(f"kinds of jobs are {', '.join(STAGES)}; got {', '.join(sorted(unknown))}")
+        await self._tidy()
+        return await self._worker.run_until_idle(kinds, on_progress, eager=until_idle)
 
-    async def _expire(self) -> None:
-        async with self._house.database.transaction():
-            for owner_id, _ in await self._house.atoms.expire_due_of_home():
+    async def _tidy(self) -> None:
+        """End what has expired, drop old finished jobs, and ask for vectors when the embedder has changed."""
+        house = self._house
+        async with house.database.transaction():
+            for owner_id, _ in await house.atoms.expire_due_of_home():
                 await self._projections.request_scenes(owner_id)
+            await house.jobs.prune_home(house.now() - KEPT_JOBS_MS)
+        if house.embedder is None or set(await house.vectors.models()) <= {house.embedder.model_id}:
+            return
+        for owner_id, _ in await house.owners.every():
+            for layer in Layer:
+                await self._projections.request_vectors(owner_id, layer)
 
     async def recall(
         self,
@@ -153,7 +170,16 @@ class Memory:
         *as_of* (epoch ms) asks for what held then.  Never raises for a slow or broken source: the
         report names it.
         """
-        return await self._asking.recall(query, scope, self._asking.wish(limit, budget, deadline_ms, as_of))
+        usual = self._house.settings.recall
+        wish = Request(
+            query=query,
+            limit=usual.limit if limit is None else limit,
+            budget_chars=usual.budget_chars if budget is None else budget,
+            deadline_ms=usual.deadline_ms if deadline_ms is None else deadline_ms,
+            session_key=scope.session_key,
+            as_of_ms=as_of,
+        )
+        return await self._asking.recall(scope, wish)
 
     async def search(
         self, layer: SearchLayer, query: str, *, scope: Scope, limit: int = 10, filters: Filter | None = None

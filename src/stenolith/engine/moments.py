@@ -39,9 +39,7 @@ def read_moment(text: str, now_ms: int, zone: tzinfo) -> tuple[int, int]:
 def _read_words(text: str, now_ms: int, zone: tzinfo) -> tuple[int, int]:
     spans = resolve(text, now_ms, zone)
     if not spans:
-        raise InvalidInput(
-            f"{text!r} is no time: write 2026-08-03, 2026-08-03T10:00+08:00, or words such as yesterday"
-        )
+        raise InvalidInput(f"{text!r} is no time: write 2026-08-03, 2026-08-03T10:00+08:00, or words such as yesterday")
     return spans[0].start_ms, spans[0].end_ms
 
 

@@ -127,12 +127,16 @@ class Worker:
         self._wake.set()
 
     async def run_until_idle(
-        self, kinds: Sequence[str] | None = None, on_progress: Callable[[WorkReport], None] | None = None
+        self,
+        kinds: Sequence[str] | None = None,
+        on_progress: Callable[[WorkReport], None] | None = None,
+        *,
+        eager: bool = True,
     ) -> WorkReport:
         """Run jobs of *kinds* (default: all) until none is left that could run now, and report.
 
-        Jobs that were never tried run at once, debounced or not; those that wait after a failure are
-        left and counted as pending.  Jobs that run elsewhere are waited for, at most until their
+        With *eager*, jobs that were never tried run at once, debounced or not; those that wait after a
+        failure are left and counted as pending.  Jobs that run elsewhere are waited for, at most until their
         lease ends.  A handler must not enqueue its own successor for ever: this would run with it.
         *on_progress* gets the report so far, several times a second at most, and the last one.
         Raises `StoreUnavailable`.
@@ -141,7 +145,7 @@ class Worker:
         clock = asyncio.get_running_loop().time
         told = clock()
         try:
-            while await self._fill(crew, eager=True) or crew.running or await self._can_go_on(kinds):
+            while await self._fill(crew, eager=eager) or crew.running or await self._can_go_on(kinds, eager=eager):
                 if await self._pause(crew) and on_progress and clock() - told > PROGRESS_S:
                     told = clock()
                     on_progress(crew.report(await self._pending(kinds)))
@@ -196,8 +200,8 @@ class Worker:
     async def _pending(self, kinds: Sequence[str] | None) -> int:
         return sum(item.count for item in await self._waiting(kinds))
 
-    async def _can_go_on(self, kinds: Sequence[str] | None) -> bool:
-        return any(_can_run(item, self._now()) for item in await self._waiting(kinds))
+    async def _can_go_on(self, kinds: Sequence[str] | None, *, eager: bool) -> bool:
+        return any(_can_run(item, self._now(), eager=eager) for item in await self._waiting(kinds))
 
     async def _pause(self, crew: _Crew, *others: asyncio.Task[Any]) -> int:
         """Wait until a job ends, somebody wakes us, or the poll is due; return how many jobs ended."""
@@ -337,9 +341,9 @@ class _Crew:
             return False
 
 
-def _can_run(item: Waiting, now: int) -> bool:
+def _can_run(item: Waiting, now: int, *, eager: bool) -> bool:
     """Say whether somebody can, or does, work on these jobs now."""
-    return item.state == "running" or item.fresh or item.at <= now
+    return item.state == "running" or (eager and item.fresh) or item.at <= now
 
 
 def describe(error: BaseException) -> str:

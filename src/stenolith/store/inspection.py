@@ -11,7 +11,7 @@ SHOWN: Final = 50
 
 
 class Inspection:
-    """Questions about the whole home; for upkeep only."""
+    """Questions that span tables; those without an owner are for upkeep only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,3 +30,8 @@ class Inspection:
         """Return how many things of each layer an owner has."""
         rows = await self._database.fetch(self._sql["owner_totals"], owner_id=owner_id)
         return {name: int(value) for name, value in rows[0].items()}
+
+    async def fingerprint(self, owner_id: int) -> tuple[int, int, int]:
+        """Return what changes whenever the owner's atoms do: their number, last change and versions."""
+        row = (await self._database.fetch(self._sql["atoms_fingerprint"], owner_id=owner_id))[0]
+        return int(row["n"]), int(row["latest"]), int(row["versions"])

@@ -161,7 +161,8 @@ def _reads(sql: str) -> bool:
 
 
 def _write_many(connection: apsw.Connection, sql: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    connection.executemany(sql, rows)
+    for _ in connection.executemany(sql, rows):
+        pass  # a statement with RETURNING runs for the next row only when its results are read
 
 
 def _write_script(connection: apsw.Connection, sql: str) -> None:

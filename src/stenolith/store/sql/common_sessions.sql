@@ -78,7 +78,9 @@ VALUES
   (:message_id, :session_ref, :seq, :turn_id, :role, :host_id, :digest, :timestamp, :recorded_at, :status, :body);
 
 -- name: set_message_status
-UPDATE messages SET status = :status WHERE turn_id = :turn_id AND status = 'partial';
+UPDATE messages SET status = :status
+WHERE turn_id = :turn_id AND status = 'partial'
+  AND session_ref = (SELECT session_ref FROM turns WHERE turns.turn_id = :turn_id);
 
 -- name: message_tail
 SELECT seq, digest, timestamp, host_id FROM messages

@@ -41,3 +41,7 @@ SELECT
   (SELECT COUNT(*) FROM persona_lines WHERE owner_id = :owner_id AND status = 'standing') AS persona_lines,
   (SELECT COUNT(*) FROM vectors WHERE owner_id = :owner_id) AS vectors;
 
+
+-- name: atoms_fingerprint
+SELECT COUNT(*) AS n, COALESCE(MAX(updated_at), 0) AS latest, COALESCE(SUM(version), 0) AS versions
+FROM atoms WHERE owner_id = :owner_id;
