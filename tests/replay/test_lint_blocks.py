@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import struct
+from dataclasses import replace
 
 import pytest
 
-from stenolith.replay.lint import codes, lint
+from stenolith.replay.lint import codes, lint, rules_anthropic
+from stenolith.replay.lint.rule import run
+from stenolith.replay.policy import resolve
 
 ANT, BED, GEM = "anthropic-messages", "bedrock-converse", "google-generative-ai"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -247,7 +250,13 @@ def test_minimax_names_a_result_whose_call_is_nowhere():
 
 
 def test_a_proxy_wants_declared_tools_and_anthropic_does_not():
-    assert lint(ANT, ant(Q, a(call()), u(res())), provider="anthropic") == []
+    payload = ant(Q, a(call()), u(res()))
+    proxy = replace(resolve("litellm", ANT, "claude-opus-4-6"), tools_required_in_request=True)
+    found = run(rules_anthropic.RULES, rules_anthropic.view(payload, proxy))
+    assert [(violation.code, violation.path) for violation in found] == [("W-ANT-16", "messages[1].content[0]")]
+    declared = rules_anthropic.view({**payload, "tools": [{"name": "run"}]}, proxy)
+    assert run(rules_anthropic.RULES, declared) == []
+    assert lint(ANT, payload, provider="anthropic") == []
 
 
 def test_every_documented_rule_of_these_wires_has_a_row():

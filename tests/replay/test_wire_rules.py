@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -161,6 +162,17 @@ def test_kimi_on_anthropic_carries_reasoning_beside_the_content():
     assert found[1]["reasoning_content"] == "t"
     assert [block["type"] for block in found[1]["content"]] == ["tool_use"]
     assert found[3]["reasoning_content"] == " "
+
+
+def test_a_proxy_that_wants_tools_gets_stubs_or_words():
+    turn = [user("q"), say(call()), tool("c1", "r")]
+    policy = replace(resolve("litellm", "anthropic-messages", "claude-opus-4-6"), tools_required_in_request=True)
+    stubs = convert(turn, Target(api=policy.api), policy)
+    assert stubs.payload["tools"] == [{"name": "run", "input_schema": {"type": "object"}}]
+    assert stubs.hints.tool_config_required
+    words = convert(turn, Target(api=policy.api, tools=()), policy)
+    assert "tools" not in words.payload
+    assert words.payload["messages"][1]["content"] == [{"type": "text", "text": "[Assistant tool call]: run({})"}]
 
 
 # --- chat completions --------------------------------------------------------------------------------
