@@ -1,3 +1,4 @@
+# ruff: noqa: N802 - the names are those of the specification
 """P1-P9 of spec/replay.md section 5: what holds for any transcript, however damaged, on every policy row.
 
 The long profile (HYPOTHESIS_PROFILE=long) runs every transcript on every row.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, assert_never
 
@@ -62,7 +61,9 @@ def _renamed(parts: Sequence[Part], new: Iterator[str]) -> list[Part]:
 
 
 def _with_id(call: ToolCall, name: str) -> ToolCall:
-    return call if call.id == name else replace(call, id=name)
+    if call.id == name:
+        return call
+    return ToolCall(id=name, name=call.name, arguments=call.arguments, signature=call.signature, partial=call.partial)
 
 
 def _renamed_result(line: Line, waiting: dict[str, list[str]]) -> Line:
@@ -71,7 +72,17 @@ def _renamed_result(line: Line, waiting: dict[str, list[str]]) -> Line:
         return line
     mine = waiting.get(result.id)
     name = mine.pop(0) if mine else result.id
-    return line if name == result.id else with_parts(line, (replace(result, id=name),))
+    if name == result.id:
+        return line
+    renamed = ToolResult(
+        id=name,
+        name=result.name,
+        content=result.content,
+        is_error=result.is_error,
+        synthetic=result.synthetic,
+        details=result.details,
+    )
+    return with_parts(line, (renamed,))
 
 
 def assign_ids(lines: Sequence[Line], plan: Plan) -> Passed:

@@ -29,6 +29,8 @@ def is_mirror(message: Message) -> bool:
 
 def drop_mirrors(lines: Sequence[Line], plan: Plan) -> Passed:
     """Drop mirrors; one with words that stand nowhere else in its turn becomes an assistant's text."""
+    if not any(is_mirror(line.message) for line in lines):
+        return lines, ()
     kept: list[Line] = []
     changes: list[Change] = []
     said: set[str] = set()

@@ -103,21 +103,27 @@ def drop_blank_text(lines: Sequence[Line], _: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
-        parts = [_unblanked(part) for part in line.message.parts]
-        if all(new is old for new, old in zip(parts, line.message.parts, strict=True)):
+        if not any(map(_has_blank, line.message.parts)):
             kept.append(line)
             continue
+        parts = [_unblanked(part) for part in line.message.parts]
         kept.append(with_parts(line, (part for part in parts if part is not None)))
         changes.append(Change(rule="blank-text", index=line.at, action="removed"))
     return kept, changes
 
 
-def _unblanked(part: Part) -> Part | None:
+def _has_blank(part: Part) -> bool:
     if type(part) is Text:
-        return None if is_blank(part.text) else part
-    if type(part) is not ToolResult:
+        return is_blank(part.text)
+    if isinstance(part, ToolResult):
+        return not part.content or any(type(piece) is Text and is_blank(piece.text) for piece in part.content)
+    return False
+
+
+def _unblanked(part: Part) -> Part | None:
+    if not _has_blank(part):
         return part
+    if not isinstance(part, ToolResult):
+        return None
     content = tuple(piece for piece in part.content if type(piece) is not Text or not is_blank(piece.text))
-    if content and len(content) == len(part.content):
-        return part
     return replace(part, content=content or (Text(text=EMPTY),))

@@ -58,25 +58,44 @@ class _Ledger:
         self.strays: list[_Stray] = []
         self.fresh: list[_Stray] = []  # of the frame that is being read
         self.nameless: list[int] = []
+        self.whole: dict[int, int] = {}  # frames that are as they should be, and how many results each has
         self.frame = -1
         self.waiting: dict[str, list[_Slot]] = {}
 
     def read(self) -> None:
         """Assign results inside their frames."""
+        settled = -1
         for at, line in enumerate(self.lines):
             message = line.message
             if message.role is Role.TOOL:
-                self._take(at)
+                if at > settled:
+                    self._take(at)
             elif has_calls(message):
                 self._close()
-                self._open(at, message)
+                self.frame, self.waiting = at, {}
+                settled = at + self._count_whole(at, message)
+                if settled == at:
+                    self._open(at, message)
         self._close()
 
+    def _count_whole(self, at: int, message: Message) -> int:
+        """Return how many results follow the calls of a frame that needs no repair; 0 for all others."""
+        names = [part.id for part in message.parts if type(part) is ToolCall]
+        if len(self.lines) <= at + len(names) or len(set(names)) != len(names):
+            return 0
+        for offset, name in enumerate(names, start=1):
+            following = self.lines[at + offset].message
+            if following.role is not Role.TOOL:
+                return 0
+            result = self.result(at + offset)
+            if result.id != name or name != name.strip() or not name or result.synthetic or not result.name.strip():
+                return 0
+        self.whole[at] = len(names)
+        return len(names)
+
     def _open(self, at: int, message: Message) -> None:
-        self.frame = at
         slots = [_Slot(at, part) for part in message.parts if type(part) is ToolCall]
         self.slots[at] = slots
-        self.waiting = {}
         for slot in slots:
             name = slot.call.id.strip()
             if name:
@@ -159,7 +178,9 @@ class _Ledger:
                 continue
             slots = self.slots.get(at)
             if slots is None:
-                kept.append(line)
+                count = self.whole.get(at, 0)
+                kept += self.lines[at : at + 1 + count]
+                used.update(range(at + 1, at + 1 + count))
                 continue
             kept.append(_trimmed(line))
             for offset, slot in enumerate((slot for slot in slots if slot.held is not None), start=1):

@@ -74,6 +74,8 @@ PASSES: Final[tuple[Pass, ...]] = (
     pairing.adopt_results,
     tools.check_calls,
     tools.settle_failed_calls,
+    # Again: a turn may have been cut off in its only call.
+    normalise.drop_incomplete_reasoning,
     pairing.fill_missing_results,
     turns.close_failed_turns,
     # Items need the final parts of a turn, ids the final calls.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -74,25 +74,51 @@ Pass = Callable[[Sequence[Line], Plan], Passed]
 
 def is_blank(text: str) -> bool:
     """Return whether *text* shows nothing: white space and control characters only."""
+    if "!" <= text[:1] <= "~":  # most texts; the rest is looked at whole
+        return False
     return not text or text.isspace() or _BLANK.fullmatch(text) is not None
 
 
 def holding(message: Message, parts: Iterable[Part], **changes: Any) -> Message:
     """Return *message* with other *parts*; what a reader noted about the old ones by number goes with them."""
-    extra = changes.pop("extra", message.extra)
-    if "part_fields" in extra:
-        extra = {key: value for key, value in extra.items() if key != "part_fields"}
+    extra = _unnumbered(changes.pop("extra", message.extra))
     return replace(message, parts=tuple(parts), extra=extra, **changes)
 
 
 def with_parts(line: Line, parts: Iterable[Part]) -> Line:
     """Return *line* with its message holding *parts* instead."""
-    return Line(line.at, holding(line.message, parts))
+    old = line.message
+    message = Message(  # spelled out: `dataclasses.replace` takes twice the time, and ids change in most messages
+        role=old.role,
+        parts=tuple(parts),
+        id=old.id,
+        timestamp=old.timestamp,
+        origin=old.origin,
+        stop_reason=old.stop_reason,
+        error=old.error,
+        provenance=old.provenance,
+        usage=old.usage,
+        speaker=old.speaker,
+        display=old.display,
+        extra=_unnumbered(old.extra),
+    )
+    return Line(line.at, message)
+
+
+def _unnumbered(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *extra* without what a reader noted about parts by their number."""
+    if "part_fields" not in extra:
+        return extra
+    return {key: value for key, value in extra.items() if key != "part_fields"}
 
 
 def has_calls(message: Message) -> bool:
     """Return whether an assistant message asks for a tool."""
-    return message.role is Role.ASSISTANT and any(type(part) is ToolCall for part in message.parts)
+    if message.role is Role.ASSISTANT:
+        for part in message.parts:
+            if type(part) is ToolCall:
+                return True
+    return False
 
 
 def is_generated(message: Message) -> bool:

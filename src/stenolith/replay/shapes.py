@@ -102,6 +102,9 @@ def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
+        if all(map(_is_clean, line.message.parts)):
+            kept.append(line)
+            continue
         parts = [_clean_part(part) for part in line.message.parts]
         if all(new is old for new, old in zip(parts, line.message.parts, strict=True)):
             kept.append(line)
@@ -111,6 +114,16 @@ def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
             Change(rule="unicode", index=line.at, action="cleaned", detail="lone surrogates or not a number")
         )
     return kept, changes
+
+
+def _is_clean(part: Part) -> bool:
+    """Return whether *part* is plainly clean: most parts are ASCII, and those need no second look."""
+    if isinstance(part, Text | Thinking):
+        return part.text.isascii()
+    if isinstance(part, ToolResult):
+        names = part.id.isascii() and part.name.isascii()
+        return names and all(type(piece) is not Text or piece.text.isascii() for piece in part.content)
+    return type(part) is not ToolCall
 
 
 def _clean_part(part: Part) -> Part:
