@@ -326,6 +326,6 @@ def test_reading_is_quick():
 
 
 def _seconds(said):
-    begun = time.perf_counter()
+    begun = time.process_time()
     extract(said, SHANGHAI)
-    return time.perf_counter() - begun
+    return time.process_time() - begun

@@ -11,50 +11,43 @@ from stenolith.distill.subjects import PEOPLE_EN
 
 _DONE_CN: Final = re.compile(
     r"(?:完成|部署|上线|发布|迁移|迁到|合并|修复|修好|升级|换成|换掉|切到|切换|离职|入职|辞职|搬到|搬家|搬进|结婚|"
-    r"离婚|订婚|领证|出生|去世|买|卖|去|参加|跑完|"
-    r"签|宕机|挂|故障|回滚|中断|崩溃|面试|体检|手术|住院|出院|毕业|开业|见|吃|看|拿到|通过|提交|学会|领养|生|退|来|"
-    r"回|遇到|约|拜访|旅行|出差|订|收到|"
-    r"交付|验收|立项|重构|下线|关停|泄露|丢|开源|考|报名|爬|做|开始|启动|重启|停|写完|讲|办)[^，。]{0,12}?(?:了|完|"
-    r"过|成功|好了)"
-    r"|(?:完成|部署|上线|发布|宕机|离职|入职|毕业|结婚|出差|手术|住院|开源|交付|迁到|搬到|换成|回滚)"
+    r"离婚|订婚|领证|出生|去世|买|卖|去|参加|跑完|签|宕机|挂|故障|回滚|中断|崩溃|面试|体检|手术|住院|出院|毕业|开业|"
+    r"见|吃|看|拿到|通过|提交|学会|领养|生|退|来|回|遇到|约|拜访|旅行|出差|订|收到|交付|验收|立项|重构|下线|关停|"
+    r"泄露|丢|开源|考|报名|爬|做|开始|启动|重启|停|写完|讲|办)[^，。]{0,12}?(?:了|完|过|成功|好了)|(?:完成|部署|"
+    r"上线|发布|宕机|离职|入职|毕业|结婚|出差|手术|住院|开源|交付|迁到|搬到|换成|回滚)"
 )
 _OTHERS_CN: Final = re.compile(
     r"(?:^|[，,])(?:他|她|它|他们|她们|客户|老板|领导|同事|朋友|有人|对方|那家伙|隔壁|周杰伦|特朗普|政府|苹果公司)"
 )
 _PLAN_CN: Final = re.compile(
     r"(?:我|我们|咱们)[^，。]{0,14}?(?:要|会|得|准备|计划|打算|约了|预约了?|订了|安排了|去|飞|"
-    r"有)[^，。]{0,14}?(?:出差|面试|手术|体检|看牙|看病|复查|结婚|婚礼|"
-    r"搬家|考试|开会|会议|出发|旅行|旅游|度假|上线|发布|发版|迁移|入职|离职|答辩|比赛|演讲|参加|去|飞|回|见|机票|"
-    r"航班|火车|高铁|酒店|生日|聚会|培训|评审|演示)"
+    r"有)[^，。]{0,14}?(?:出差|面试|手术|体检|看牙|看病|复查|结婚|婚礼|搬家|考试|开会|会议|出发|旅行|旅游|度假|上线|"
+    r"发布|发版|迁移|入职|离职|答辩|比赛|演讲|参加|去|飞|回|见|机票|航班|火车|高铁|酒店|生日|聚会|培训|评审|演示)"
 )
 _PAST: Final = (
     r"(?:\w{2,}(?<!ne)ed|went|got|bought|met|saw|took|made|had|ran|began|flew|drove|gave|left|won|lost|found|built|"
-    r"wrote|broke|came|ate|"
-    r"sold|sent|taught|swam|rode|spent|cut over|shipped|rolled out|became|caught|held|hit|paid|quit|set up|shut down|"
-    r"put|chose|grew|adopted)"
+    r"wrote|broke|came|ate|sold|sent|taught|swam|rode|spent|cut over|shipped|rolled out|became|caught|held|hit|paid|"
+    r"quit|set up|shut down|put|chose|grew|adopted)"
 )
 _ADVERBS: Final = r"(?:(?:just|finally|also|already|successfully|all|both|recently|actually|then|even) )*"
 _DONE_EN: Final = re.compile(
     rf"(?:^|[\W_])(?:I|we|my {PEOPLE_EN}|my \w+ and I|\w+ and I|the team)(?:'ve|’ve| have)? {_ADVERBS}(?!wanted|"
-    rf"needed|liked|loved|"
-    rf"hated|preferred|used to|tried to|asked|wondered|noticed|"
-    rf"thought|happened|seemed|hoped|had to|had a look|got (?:it|this|an? error|stuck|confused)|ran (?:it|this)|"
-    rf"saw (?:it|this|that)){_PAST}\b(?! (?:it|this|that|them|him|her|these|those)\b)"
-    rf"|^(?:finally |just )?(?:finished|completed|shipped|released|deployed|moved|bought|launched|merged|migrated|"
-    rf"started|passed|visited|ran|got|signed|graduated|adopted|fixed)\b"
+    rf"needed|liked|loved|hated|preferred|used to|tried to|asked|wondered|noticed|thought|happened|seemed|hoped|"
+    rf"had to|had a look|got (?:it|this|an? error|stuck|confused)|ran (?:it|this)|saw (?:it|this|"
+    rf"that)){_PAST}\b(?! (?:it|this|that|them|him|her|these|those)\b)|^(?:finally |just )?(?:finished|completed|"
+    rf"shipped|released|deployed|moved|bought|launched|merged|migrated|started|passed|visited|ran|got|signed|"
+    rf"graduated|adopted|fixed)\b"
     r"|^(?:the|our) [\w -]{2,40}? (?:(?:was|were|got) (?:\w+ly )?(?!failing)\w+ed|went (?:down|live)|crashed|broke|"
     r"failed|ran out|died|outage)\b",
     re.IGNORECASE,
 )
 _PLAN_EN: Final = re.compile(
     r"(?:^|[\W_])(?:(?:I|we)(?:'m|'re|’m|’re| am| are) (?:flying|going|travell?ing|moving|starting|meeting|leaving|"
-    r"visiting|having|taking|seeing|running|presenting|"
-    r"releasing|shipping|launching|migrating|getting|speaking|attending|driving|off to|away|on (?:vacation|holiday|"
-    r"leave))"
-    r"|(?:I|we)(?:'ll|’ll| will) (?:fly|go|travel|move|start|meet|leave|visit|be (?:away|in|on|out)|have|take|ship|"
-    r"release|launch|migrate|present|attend)"
-    r"|(?:I|we) (?:have|fly|leave|start|move|travel|launch|ship|release) "
-    r"|my [\w ]{2,24}? (?:starts?|begins?|is|are|gets married|graduates)\b|(?:the|our) [\w -]{2,30} (?:goes live|"
+    r"visiting|having|taking|seeing|running|presenting|releasing|shipping|launching|migrating|getting|speaking|"
+    r"attending|driving|(?:planning|going|scheduled|booked|set|due) to|off to|away|on (?:vacation|holiday|leave))|"
+    r"(?:I|we)(?:'ll|’ll| will) (?:fly|go|travel|move|start|meet|leave|visit|be (?:away|in|on|out)|have|take|ship|"
+    r"release|launch|migrate|present|attend)|(?:I|we) (?:have|fly|leave|start|move|travel|launch|ship|release) |"
+    r"my [\w ]{2,24}? (?:starts?|begins?|is|are|gets married|graduates)\b|(?:the|our) [\w -]{2,30} (?:goes live|"
     r"ships|launches|is scheduled|is planned|is due|takes place|starts)\b)",
     re.IGNORECASE,
 )

@@ -18,10 +18,9 @@ def _any(*rows: str) -> re.Pattern[str]:
 
 
 _SECRET: Final = _any(
-    r"(?:密码|口令|passw(?:or)?d|passphrase|\bpwd|\bpin|token|api[ _-]?key|secret(?: key)?|密钥|凭证)[^,，。\n]{0,24}?"
-    r"(?:是|为|\bis|\bare|[:=：])\s*[\"'“]?(?![\"'“]?(?:never|not|required|stored|always|must|in|on|the|a|an|hashed|"
-    r"reset|"
-    r"rotated|kept|read|set|optional|必须|不|要|至少)(?![\w]))[!-~]{4,}",
+    r"(?:密码|口令|passw(?:or)?d|passphrase|\bpwd|\bpin|token|api[ _-]?key|secret(?: key)?|密钥|"
+    r"凭证)[^,，。\n]{0,24}?(?:是|为|\bis|\bare|[:=：])\s*[\"'“]?(?![\"'“]?(?:never|not|required|stored|always|must|"
+    r"in|on|the|a|an|hashed|reset|rotated|kept|read|set|optional|必须|不|要|至少)(?![\w]))[!-~]{4,}",
     r"\b(?:sk|pk|ghp|gho|xox[abp]|AKIA|glpat)[-_A-Za-z0-9]{12,}",
     r"-----BEGIN [A-Z ]*KEY",
     r"\bBearer\s+[\w.~+/-]{8,}",
@@ -45,7 +44,8 @@ _PAYLOAD: Final = _any(
 )
 # Somebody else speaks through the user, or nobody does.
 _FICTION: Final = _any(
-    r"小说|做了?个?梦|梦[见到里]|电影里|剧里|故事里|男主|女主|主角|剧情|台词|面试题|作业题|题目[:：是]|考试题|例句",
+    r"小说|做了?个?梦|梦[见到里]|电影里|剧里|故事里|男主|女主|主角|剧情|台词|这道题|面试题|作业题|题目[:：是]|"
+    r"考试题|例句",
     r"\b(?:pretend|role-?play|imagine|act as|you are (?:now )?a|in the (?:novel|movie|book|story|show)|once upon|"
     r"in (?:my|a) dream|I dream(?:ed|t))\b",
     r"扮演|你现在是|假装你?|角色扮演|设想",
@@ -64,25 +64,21 @@ _MOCKING: Final = _any(
     r"我(?:谢谢|真是|可)(?:你|谢|服)|好得很|真行啊|有你的",
 )
 _SUPPOSED: Final = _any(
-    r"如果|假如|假设|假使|假定|要是|倘若|万一|设想|若是|就算|即使|哪怕|(?:的|那)话[，,]|当初|本来(?:想|打算|要)|"
-    r"差点|早知道|但愿|(?:就)好了$",
+    r"如果|假如|假设|假使|假定|要是|倘若|万一|设想|若是|就算|即使|哪怕|的话(?![题语筒费剧])|那话|当初|本来(?:想|"
+    r"打算|要)|差点|早知道|但愿|(?:就)好了$",
     r"\b(?:what if|if (?:I|we|you|he|she|they|it|the|my|our|there|this|that)\b|suppos(?:e|ing)|assum(?:e|ing)|"
-    r"let'?s say|say we|"
-    r"hypothetical(?:ly)?|in theory|imagine|were I|had I|I wish|if only|unless I|would have|could have|should have|"
-    r"would've|"
-    r"wouldn't|I'?d (?:be|have|love|like|hate|probably|rather|prefer|never)|I would|we(?:'d| would))\b",
+    r"let'?s say|say (?:we|I|my)|hypothetical(?:ly)?|in theory|imagine|were I|had I|I wish|if only|unless I|"
+    r"would have|could have|should have|would've|wouldn't|I'?d (?:be|have|love|like|hate|probably|rather|"
+    r"prefer(?! you)|never)|I would|we(?:'d| would))\b",
 )
 _UNSURE: Final = _any(
     r"可能(?!性)|也许|或许|大概率|说不定|好像|似乎|应该是|不确定|不知道|不清楚|没想好|没决定|还没定|没定|未定|"
-    r"再看[吧看]|再看$|再说(?!一[下遍次])|再考虑|在考虑|"
-    r"考虑(?:一下|要不要|是否|中)|在想|想不想|犹豫|纠结|要不(?!然)|试试|(?<!别)(?<!不要)忘了|记不[清得]|我(?:猜|"
-    r"估计|怀疑)|我觉得|据我所知|喜不喜欢|是不是|有没有",
+    r"再看[吧看]|再看$|再说(?!一[下遍次])|再考虑|在考虑|考虑(?:一下|要不要|是否|中)|在想|想不想|犹豫|纠结|"
+    r"要不(?!然)|试试|(?<!别)(?<!不要)忘了|记不[清得]|我(?:猜|估计|怀疑)|我觉得|据我所知|喜不喜欢|是不是|有没有",
     r"\b(?:maybe|perhaps|probably|possibly|might|not sure|unsure|no idea|undecided|don'?t know|do not know|"
-    r"can'?t remember|"
-    r"forg[oe]t|wonder(?:ing)?|thinking (?:about|of)|think(?:ing)? I|I think|I guess|I suppose|I assume|considering|"
-    r"leaning|"
-    r"could be|some ?day|one day|eventually|haven'?t decided|tempted|if I recall|iirc|afaik|not yet|can'?t believe|"
-    r"I hope|hopefully|kind of want|not certain|doubt)\b",
+    r"can'?t remember|forg[oe]t|wonder(?:ing)?|thinking (?:about|of)|think(?:ing)? I|I think|I guess|I suppose|"
+    r"I assume|considering|leaning|could be|some ?day|one day|eventually|haven'?t decided|tempted|if I recall|iirc|"
+    r"afaik|not yet|can'?t believe|I hope|hopefully|kind of want|not certain|doubt)\b",
 )
 _REPORTED: Final = _any(
     r"听说|据说|据(?:报道|悉|传|称|了解)|传闻|网上说|有人[说讲]|告诉我",
@@ -92,16 +88,14 @@ _REPORTED: Final = _any(
     r"要求|告诉|提到)",
     r"(?:文档|官方|书|文章|README|手册|专家|群)[里上中]?[^，。]{0,4}(?:[说讲称]|写着|写的|写道|提到)",
     r"\b(?:said|says|told|tells|claims?|claimed|reckons?|argues?|wrote|writes|reportedly|allegedly|rumou?rs?|"
-    r"I(?:'ve)? (?:heard|read)|"
-    r"according to|(?:docs?|documentation|manual|readme|guide|spec|book|article|error|message|policy page) says?|"
-    r"states?|quote|mentioned|suggests|insists|apparently|they say|supposedly)\b",
+    r"I(?:'ve)? (?:heard|read)|according to|(?:docs?|documentation|manual|readme|guide|spec|book|article|error|"
+    r"message|policy page) says?|states?|quote|mentioned|suggests|insists|apparently|they say|supposedly)\b",
 )
 _DENIED: Final = _any(
     r"不是我|没有?说|并不是说|不是说|我不是(?:要|想)|谁说|别以为|没必要说|从没说|没讲过|并非",
     r"\b(?:never said|didn'?t say|did not say|not saying|not that I|it'?s not (?:that|like|as if)|isn'?t that|"
-    r"never claimed|"
-    r"don'?t (?:think|mean|mind|believe|get me wrong)|do not (?:think|mind)|not because I|nobody said|no one said|"
-    r"not true that)\b",
+    r"never claimed|don'?t (?:think|mean|mind|believe|get me wrong)|do not (?:think|mind)|not because I|nobody said|"
+    r"no one said|not true that)\b",
 )
 # For this once: a task, not a rule.
 _ONCE: Final = _any(
@@ -109,41 +103,38 @@ _ONCE: Final = _any(
     r"上线|部署|讨论|评审))|就这一次|仅此|一次性|这个?(?:报告|函数|文件|任务|问题|例子|段落)(?:里|先|就|"
     r"只)?(?!.*(?:以后|永远|始终))",
     r"\b(?:just this once|this (?:once|time)|for (?:this|that|the) (?:report|answer|reply|response|one|task|file|"
-    r"email|message|example|question|chart|summary)|"
-    r"for now just|right now|just now|at once|in this (?:answer|reply|case|report|example))\b",
+    r"email|message|example|question|chart|summary)|for now just|right now|just now|at once|in this (?:answer|reply|"
+    r"case|report|example))\b",
     r"(?:^|[，,])\s*先(?:别管|不管|这样|把|给|看|写|做|试|休息)|继续吧?$|就行了$",
 )
 _REQUEST: Final = _any(
-    r"(?<!请)帮(?:我|忙)(?!记)|麻烦(?:你|您)|(?:给|替|跟)我(?:写|讲|说说|讲讲|看看|做|弄|找|查|画|列|生成|推荐|发|来|"
-    r"出|整理|解释|分析)(?!代码都)|提醒我|我想(?:看|问|知道|了解|要|请|让|查|听|试|把)|"
-    r"能不能|可不可以|可以帮|请问|怎么(?:才|做|办|样|写|用|改|回事)|如何|推荐(?:一|几|个|点)|你(?:查|看|帮|说|觉得|"
-    r"认为)(?:一下|看|呢|下)?",
+    r"(?<!请)帮(?:我|忙)(?!记)|麻烦(?:你|您)|(?:给|替|跟)我(?:写|讲|说说|讲讲|看看|做|弄|找|查|画|列|生成|推荐|发|"
+    r"来|出|整理|解释|分析)(?!代码都)|提醒我|我想(?:看|问|知道|了解|要|请|让|查|听|试|把)|能不能|可不可以|可以帮|"
+    r"请问|怎么(?:才|做|办|样|写|用|改|回事)|如何|推荐(?:一|几|个|点)|你(?:查|看|帮|说|觉得|认为)(?:一下|看|呢|下)?",
     r"\b(?:remind me|help me|show me|tell me|explain|describe|give me (?:a|an|the|some|two|three|five|ten|\d+)|"
-    r"i'?d like|i want(?: to|ed to)? (?:see|know|ask|you to (?:write|fix|make|create))|"
-    r"i need (?:you to|a|an|the|some|help|to (?:see|know|fix|find|write))|can you|could you|would you|will you|"
-    r"let me|let'?s|shall we|how (?:do|can|to|about)|make (?:it|this|that|the)|fix (?:the|this|it)|"
-    r"change (?:the|it|this|that)|rename|(?:skip|ignore) (?:the|it|this))\b",
+    r"i'?d like|i want(?: to|ed to)? (?:see|know|ask|you to (?:write|fix|make|create))|i need (?:you to|a|an|the|"
+    r"some|help|to (?:see|know|fix|find|write))|can you|could you|would you|will you|let me|let'?s|shall we|"
+    r"how (?:do|can|to|about)|make (?:it|this|that|the)|fix (?:the|this|it)|change (?:the|it|this|that)|rename|"
+    r"(?:skip|ignore) (?:the|it|this))\b",
 )
 _EDIT: Final = _any(
     r"第[一二三四五六七八九十\d]+[段句行条点章节页个]|这[段句行]|[那这]个词|上面的?[这那]?|下面的?|标题里?|开头|"
     r"结尾|错别字|措辞",
     r"\b(?:paragraph|sentence|typo|the (?:word|title|heading|intro|conclusion|first|second|third|last) ?(?:line|one|"
-    r"part|word|point)?|"
-    r"line \d+|above|below|wording|bullet)\b",
+    r"part|word|point)?|line \d+|above|below|wording|bullet)\b",
 )
 _QUESTION_FORM: Final = _any(
     r"[吗嘛么呢](?:[。，,！!]|$)|什么|为何|怎[么样]|哪[里儿个些种]|谁(?!都)|几[个点时次]|多[少久大长远](?!都)|来着|"
     r"是否|要不要|能否|可否|还是[^，。]{1,12}[呢？]|对吧$|是吧$",
-    r"^(?:who|what|when|where|which|why|how|whose|do|does|did|is|are|am|was|were|can|could|should|would|will|shall|"
-    r"has|have|had|"
-    r"isn'?t|aren'?t|don'?t (?:you|we|I)|doesn'?t|didn'?t|can'?t (?:we|you|I|it)|couldn'?t|shouldn'?t|won'?t|"
-    r"any(?:one|body|thing)?)\b(?! (?:not )?(?:ever|push|touch))",
+    r"^(?:when (?=(?:do|does|did|is|are|was|were|will|can|could|should|would|has|have)\b)|who|what|where|which|why|"
+    r"how|whose|do|does|did|is|are|am|was|were|can|could|should|would|will|shall|has|have|had|isn'?t|aren'?t|"
+    r"don'?t (?:you|we|I)|doesn'?t|didn'?t|can'?t (?:we|you|I|it)|couldn'?t|shouldn'?t|won'?t|any(?:one|body|"
+    r"thing)?)\b(?! (?:not )?(?:ever|push|touch))",
     r"\b(?:right|isn'?t it|don'?t (?:you|we)|doesn'?t it|correct|agreed|ok)\s*\?$",
 )
 _TAG: Final = _any(
     r"[,，]\s*(?:(?:do|does|did|is|are|was|were|have|has|can|will|would|should)n'?t (?:we|you|I|it|they|he|she)|"
-    r"(?:do|does|did|is|are|have|can|will) (?:we|you|it|they)|"
-    r"right|correct|no|yes|eh|or not|or)\s*\?+$",
+    r"(?:do|does|did|is|are|have|can|will) (?:we|you|it|they)|right|correct|no|yes|eh|or not|or)\s*\?+$",
     r"(?:对吧|是吧|没错吧|对不对|是不是)\s*[?？]+$",
 )
 _CHECKS: Final = re.compile(

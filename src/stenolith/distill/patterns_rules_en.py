@@ -10,8 +10,8 @@ from stenolith.model.atom import Kind
 
 _SOFTLY: Final = r"(?:(?:all|finally|just|now|both|also|already|recently|jointly|eventually|unanimously) )*"
 _WHERE: Final = (
-    r"(?:[^.]*?\b(?:for|in|of) (?:the |our )(?P<s>[\w-]+(?: [\w-]+)?? "
-    r"(?:service|app|api|project|repo|module|pipeline|frontend|backend|website|gateway|worker))\b)?"
+    r"(?:[^.]*?\b(?:for|in|of) (?:the |our )(?P<s>[\w-]+(?: [\w-]+)?? (?:service|app|api|project|repo|module|"
+    r"pipeline|frontend|backend|website|gateway|worker))\b)?"
 )
 # The one tool of a sentence; with two of them ("Kafka for events, Postgres for data") there is no single value.
 _ONE_TOOL: Final = rf"(?:(?>[^.]*?(?P<tool>{TOOL}))(?:(?![^.]*{TOOL})|(?= (?:instead of|over|rather than|not) ))"
@@ -22,55 +22,46 @@ _OUTING: Final = (
 )
 _ORDERS: Final = (
     r"(?:run|use|give|write|answer|reply|respond|ask|check|include|add|show|format|start|begin|end|keep|test|commit|"
-    r"cite|explain|return|speak|"
-    r"talk|call|quote|provide|put|make|verify|confirm|create|name|follow|send|double-check|read|review|wait|print|"
-    r"state|list|mention|squash|"
-    r"rebase|sign|wrap|document|lint|validate|escape|close|set|log|save|translate|convert|round|address|prefix|"
-    r"target|prefer|avoid|omit|"
-    r"leave|stop|open|tag|pin|export|show|summari[sz]e|suggest|present|refer|stick|be (?:brief|concise|direct|blunt|"
-    r"terse|formal))"
+    r"cite|explain|return|speak|talk|call|quote|provide|put|make|verify|confirm|create|name|follow|send|"
+    r"double-check|read|review|wait|print|state|list|mention|squash|rebase|sign|wrap|document|lint|validate|escape|"
+    r"close|set|log|save|translate|convert|round|address|prefix|target|prefer|avoid|omit|leave|stop|open|tag|pin|"
+    r"export|show|summari[sz]e|suggest|present|refer|stick|be (?:brief|concise|direct|blunt|terse|formal))"
 )
 _ACTS: Final = (
     r"(?:push|merge|deploy|restart|commit|delete|drop|use|touch|edit|modify|change|run|send|email|e-mail|call|share|"
-    r"log|store|print|expose|release|"
-    r"ship|upgrade|downgrade|install|import|write|read|force|rebase|skip|disable|enable|open|close|remove|rename|"
-    r"move|copy|publish|post|contact|"
-    r"charge|refund|schedule|book|buy|order|mix|hard-?code|cache|trust|mock|hotfix|reboot|reset|overwrite|truncate|"
-    r"migrate|rotate|reveal|"
-    r"mention|discuss|reformat|refactor|rewrite|bump|pin|squash|tag|kill|query|connect|invite|approve|sign|pay|block|"
-    r"leak|sync|seed)"
+    r"log|store|print|expose|release|ship|upgrade|downgrade|install|import|write|read|force|rebase|skip|disable|"
+    r"enable|open|close|remove|rename|move|copy|publish|post|contact|charge|refund|schedule|book|buy|order|mix|"
+    r"hard-?code|cache|trust|mock|hotfix|reboot|reset|overwrite|truncate|migrate|rotate|reveal|mention|discuss|"
+    r"reformat|refactor|rewrite|bump|pin|squash|tag|kill|query|connect|invite|approve|sign|pay|block|leak|sync|seed|"
+    r"suggest|recommend)"
 )
 _NO_ONE: Final = r"(?!(?:it|this|that|them|him|me|you|us|any ?more|again)\b)"
 _GROUND: Final = (
     r"(?:because|since|until|unless|without|while|before|after|during|as long as|or else|otherwise|on (?:fri|satur|"
-    r"sun|mon)day|"
-    r"in production|, (?:the|it|we|that|they|as)\b|;|—| - )"
+    r"sun|mon)day|in production|, (?:the|it|we|that|they|as|I|I'm|I’m|my)\b|;|—| - )"
 )
 _STYLE: Final = (
-    r"(?:answers?|repl(?:y|ies)|responses?|explanations?|code (?:samples|examples|blocks)|everything you (?:write|"
-    r"send|produce)|"
-    r"emails you write|summaries|commit messages)"
+    r"(?:answers|replies|responses|explanations|your (?:answer|reply|response)s?|code (?:samples|examples|blocks)|"
+    r"everything you (?:write|send|produce)|emails you write|summaries|commit messages)"
 )
 _THING: Final = (
-    r"(?P<s>(?!(?:it|this|that|there|he|she|they|you|i|we)\b)[\w./@-]+"
-    r"(?: (?!(?:you|we|i|they|he|she|says?|think|is|are|was|me|us)\b)[\w./@-]+){0,5}?)"
+    r"(?P<s>(?!(?:it|this|that|there|he|she|they|you|i|we|your|write|make|create|add|give|show|find|generate|"
+    r"implement|build|fix|use|return|define|let|get|put|keep|the (?:answer|output|result|response|text|"
+    r"summary))\b)[\w./@-]+(?: (?!(?:you|we|i|they|he|she|says?|think|is|are|was|me|us)\b)[\w./@-]+){0,5}?)"
 )
 _LEAD_IN: Final = r"(?:(?:until|before|during|after|on|in|for|as of|starting) [^,]{2,30}, ?|until [\w-]+ )?"
 # "That must be hard", "they must have known": a guess, not a rule.
 _GUESS: Final = (
     r"(?:(?:really |still |all )?(?:have|feel|look|sound|seem|love|miss|know|mean|get|take|hate|admit|say|confess|"
-    r"agree|like)|be (?:a|an|the|some|so|"
-    r"such|really|very|quite|pretty|because|wrong|missing|kidding|joking|broken|something|nice|hard|great|amazing|"
-    r"awesome|incredible|tough|fun|"
-    r"rewarding|exciting|cool|lovely|wonderful|proud|happy|sad|tired|exhausted|thrilled|difficult|beautiful|nuts|"
-    r"crazy|fulfilling|\w+ing))\b"
+    r"agree|like)|be (?:a|an|the|some|so|such|really|very|quite|pretty|because|wrong|missing|kidding|joking|broken|"
+    r"something|nice|hard|great|amazing|awesome|incredible|tough|fun|rewarding|exciting|cool|lovely|wonderful|proud|"
+    r"happy|sad|tired|exhausted|thrilled|difficult|beautiful|nuts|crazy|fulfilling|\w+ing))\b"
 )
 _PART: Final = (
     r"(?:prs?|pull requests?|commits?|branch(?:es)?|endpoints?|apis?|requests?|quer(?:y|ies)|migrations?|tests?|"
-    r"timestamps?|dates?|secrets?|"
-    r"deploys?|deployments?|releases?|services?|modules?|files?|configs?|images?|containers?|tables?|columns?|"
-    r"functions?|logs?|errors?|"
-    r"changes?|invoices?|data|jobs?|builds?|tickets?|contracts?|emails?)"
+    r"timestamps?|dates?|secrets?|deploys?|deployments?|releases?|services?|modules?|files?|configs?|images?|"
+    r"containers?|tables?|columns?|functions?|logs?|errors?|changes?|invoices?|data|jobs?|builds?|tickets?|"
+    r"contracts?|emails?)"
 )
 
 LESSONS: Final[Table] = rows(
@@ -79,8 +70,8 @@ LESSONS: Final[Table] = rows(
     (
         CHOICE,
         (
-            r"\blessons? learn(?:ed|t)\b|^(?:lesson|gotcha|takeaway|pitfall|note to self|rule of thumb)\s*[:—-]"
-            r"|\blearn(?:ed|t) (?:the hard way|(?:today |the )?that)\b"
+            r"\blessons? learn(?:ed|t)\b|^(?:lesson|gotcha|takeaway|pitfall|note to self|rule of thumb)\s*[:—-]|"
+            r"\blearn(?:ed|t) (?:the hard way|(?:today |the )?that)\b"
         ),
         ANY_PROJECT,
     ),
@@ -88,21 +79,17 @@ LESSONS: Final[Table] = rows(
         CHOICE,
         (
             r"\b(?:it )?turn(?:s|ed) out\b[^.]*\b(?:caused by|because|needs?|has to|have to|must|doesn'?t|"
-            r"only (?:works?|"
-            r"when)|bug|leak|race|limits?|"
-            r"timeouts?|breaks?|fails?|ignores?|silently|by default|requires?|depends on)\b|\bthe (?:root cause|"
-            r"culprit) (?:was|is|turned out)\b"
+            r"only (?:works?|when)|bug|leak|race|limits?|timeouts?|breaks?|fails?|ignores?|silently|by default|"
+            r"requires?|depends on)\b|\bthe (?:root cause|culprit) (?:was|is|turned out)\b"
         ),
         ANY_PROJECT,
     ),
     (
         CHOICE,
         (
-            r"^(?:after|before|when(?:ever)?) (?:you |we )?(?:chang|upgrad|modify|edit|restart|deploy|migrat|"
-            r"touch|bump|"
-            r"releas|merg)\w*[^.]{3,60}?,? "
-            r"(?:always |you (?:need|have) to |make sure |remember to |be sure to )?(?:check|verify|make sure|restart|"
-            r"rerun|re-run|confirm|test|clear)\b"
+            r"^(?:after|before|when(?:ever)?) (?:you |we )?(?:chang|upgrad|modify|edit|restart|deploy|migrat|touch|"
+            r"bump|releas|merg)\w*[^.]{3,60}?,? (?:always |you (?:need|have) to |make sure |remember to |"
+            r"be sure to )?(?:check|verify|make sure|restart|rerun|re-run|confirm|test|clear)\b"
         ),
         ANY_PROJECT,
     ),
@@ -115,19 +102,17 @@ DECISIONS: Final[Table] = rows(
     (
         CHOICE,
         (
-            rf"(?:\bwe(?:'ve|’ve| have)?|\b(?:the|our) team(?: has)?) {_SOFTLY}(?:decided{_OUTING}|"
-            rf"agreed (?:on|to|that|"
-            rf"we)\b|settled on|chose|chosen|picked|"
-            rf"opted (?:for|to)|went with|are going with|signed off on)\b(?! (?:that )?(?:you|he|she|they|it|"
-            rf"them)\b){_ONE_TOOL})?{_WHERE}"
+            rf"(?:\bwe(?:'ve|’ve| have)?|\b(?:the|our) team(?: has)?) {_SOFTLY}(?:decided{_OUTING}|agreed (?:on|to|"
+            rf"that|we)\b|settled on|chose|chosen|picked|opted (?:for|to)|went with|are going with|"
+            rf"signed off on)\b(?! (?:that )?(?:you|he|she|they|it|them)\b){_ONE_TOOL})?{_WHERE}"
         ),
         ("{s}", "{tool}"),
     ),
     (
         CHOICE,
         (
-            rf"(?-i:\bI)(?:'ve|’ve| have)? {_SOFTLY}(?:decided{_OUTING} (?:to|on|that|against)|settled on|opted (?:for|"
-            rf"to))\b(?! (?:it|this|that)\b)"
+            rf"(?-i:\bI)(?:'ve|’ve| have)? {_SOFTLY}(?:decided{_OUTING} (?:to|on|that|against)|settled on|"
+            rf"opted (?:for|to))\b(?! (?:it|this|that)\b)"
         ),
         SPEAKER,
     ),
@@ -160,9 +145,9 @@ DECISIONS: Final[Table] = rows(
 
 INSTRUCTIONS: Final[Table] = rows(
     Kind.INSTRUCTION,
-    "from now|going forward|from here|future|hencefor|from today|always|never|don't|dont |do not|call me|every time|"
-    "whenever|each time|answer|repl|respon|"
-    "explan|code |everything you|emails you|summar|commit mess",
+    "this |our |my |when i say|from now|going forward|from here|future|hencefor|from today|always|never|don't|dont |"
+    "do not|call me|every time|whenever|each time|answer|repl|respon|explan|code |everything you|emails you|summar|"
+    "commit mess",
     (
         CORE,
         r"^(?:you can |just |always |from now on,? )*call me (?-i:[A-Z][\w-]+)(?! (?:back|later|when|if|at|a)\b)",
@@ -171,7 +156,8 @@ INSTRUCTIONS: Final[Table] = rows(
     (
         RULE,
         (
-            r"^(?:from now on|going forward|from here on(?: out)?|in (?:the )?future|henceforth|from today(?: on)?),? "
+            r"^(?:from now on|going forward|from here on(?: out)?|in (?:the )?future|henceforth|"
+            r"from today(?: on)?),? "
             rf"(?:please |you (?:should|must|can) |always |never |only |don'?t |do not |no need to )*(?:{_ORDERS}|"
             rf"{_ACTS}|no)\b"
         ),
@@ -200,8 +186,18 @@ INSTRUCTIONS: Final[Table] = rows(
     (
         RULE,
         (
-            r"^(?:never|do not ever|don'?t ever) (?:use|call me|add|include|start|apologi[sz]e|ask me|send me|give me|"
-            r"write)\b (?!it\b|this\b|that\b)[^.]+"
+            r"^(?:use|write|prefer|avoid|follow|stick to|name|put|keep|don'?t use|do not use)\b[^.]*\b(?:in|for|"
+            r"across) (?:(?:this|the|our) (?:repo(?:sitory)?|project|codebase|code base|team)|my (?:code|projects|"
+            r"repos?))\b"
+        ),
+        SPEAKER,
+    ),
+    (RULE, r"^when I say\b.*\bI mean\b", SPEAKER),
+    (
+        RULE,
+        (
+            r"^(?:never|do not ever|don'?t ever) (?:use|call me|add|include|start|apologi[sz]e|ask me|send me|"
+            r"give me|write)\b (?!it\b|this\b|that\b)[^.]+"
         ),
         SPEAKER,
     ),
@@ -210,9 +206,8 @@ INSTRUCTIONS: Final[Table] = rows(
 CONSTRAINTS: Final[Table] = rows(
     Kind.CONSTRAINT,
     "never|don't|dont |do not|under no|must|allowed|permitted|forbidden|prohibited|limits|banned|frozen|freeze|"
-    "locked|has to|have to|need to|needs to|"
-    "required|obliged|bound|may not|can't|cannot|no body|nobody|no-one|no one|none|no |only |policy|rule|should|"
-    "all |every|each |any ",
+    "locked|has to|have to|need to|needs to|required|obliged|bound|may not|can't|cannot|no body|nobody|no-one|"
+    "no one|none|no |only |policy|rule|should|all |every|each |any ",
     (
         ABSOLUTE,
         rf"^(?:never|don'?t ever|do not ever|under no circumstances) {_ACTS} {_NO_ONE}[^,.;]{{2,60}}",
@@ -232,18 +227,17 @@ CONSTRAINTS: Final[Table] = rows(
     (
         RULE,
         (
-            r"\b(?P<s>(?:the |that |this |our )[\w/.-]+(?: [\w/.-]+){0,2}) (?:has|have|needs?) to (?:stay|remain|keep|"
-            r"be kept|be preserved)\b"
+            r"\b(?P<s>(?:the |that |this |our )[\w/.-]+(?: [\w/.-]+){0,2}) (?:has|have|needs?) to (?:stay|remain|"
+            r"keep|be kept|be preserved)\b"
         ),
         ("{s}", ""),
     ),
     (
         RULE,
         (
-            r"\bwe(?:'re| are) (?:not allowed|required|obliged|contractually bound) to\b|\bwe (?:must|mustn't|must not|"
-            r"may not) (?!have\b|be\b|admit\b)\w+|"
-            r"\bwe (?:have to|can'?t|cannot) (?:use|store|send|ship|deploy|upgrade|change|touch|log|share|support|"
-            r"comply|keep|break|drop|expose)\b(?! it\b)"
+            r"\bwe(?:'re| are) (?:not allowed|required|obliged|contractually bound) to\b|\bwe (?:must|mustn't|"
+            r"must not|may not) (?!have\b|be\b|admit\b)\w+|\bwe (?:have to|can'?t|cannot) (?:use|store|send|ship|"
+            r"deploy|upgrade|change|touch|log|share|support|comply|keep|break|drop|expose)\b(?! it\b)"
         ),
         ANY_PROJECT,
     ),
@@ -251,8 +245,8 @@ CONSTRAINTS: Final[Table] = rows(
     (
         RULE,
         (
-            r"^(?:no|only) [\w -]{3,60} (?:in production|on main|on fridays?|allowed|without (?:approval|"
-            r"review|a ticket|"
+            r"^no [\w -]{3,40} (?:before|after|on|during) [\w: -]+ for me\b|^(?:no|"
+            r"only) [\w -]{3,60} (?:in production|on main|on fridays?|allowed|without (?:approval|review|a ticket|"
             r"asking)|may \w+|can "
             rf"{_ACTS})\b|^(?:all|every|each|any) (?:[\w-]+ )?{_PART} (?:should|needs? to|has to|have to|"
             rf"goes? through)\b"

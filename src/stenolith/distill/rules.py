@@ -57,14 +57,15 @@ _FACTS: Final = {"cn": patterns_facts_cn.TABLES, "en": patterns_facts_en.TABLES}
 _HAN: Final = re.compile(r"[\u4e00-\u9fff]")
 _LATIN: Final = re.compile(r"[A-Za-z]")
 _CHANGED: Final = re.compile(
-    r"不再|不用了|改成|改用|改为|换成|换到|从现在起|从现在开始|改主意|更正|纠正|说错了|其实是|再也不"
-    r"|\b(?:actually|no longer|any ?more|instead|from now on|going forward|correction|changed my mind|used to|"
-    r"not any longer|switched|these days)\b",
+    r"不再|不用了|改成|改用|改为|换成|换到|从现在起|从现在开始|改主意|更正|纠正|说错了|其实是|再也不|\b(?:actually|"
+    r"no longer|any ?more|instead|from now on|going forward|correction|changed my mind|used to|not any longer|"
+    r"switched|these days)\b",
     re.IGNORECASE,
 )
 _PARTIAL: Final = re.compile(
-    r"测试(?:里|时|环境|用)|本地|部分|有的|另外|还用|也用|也喜欢|之一"
-    r"|\b(?:for (?:the )?\w+|in (?:tests?|ci|staging|dev)|also|too|as well|partly|some of)\b|,\s*(?:and |or )?\w+ing\b",
+    r"测试(?:里|时|环境|用)|本地|部分|有的|另外|还用|也用|也喜欢|之一|\b(?:for (?!(?:the )?(?:\w+ )?(?:years?|"
+    r"months?|weeks?|days?|ages|decades?|long|while|now)\b)(?:the )?\w+|in (?:tests?|ci|staging|dev)|also|too|"
+    r"as well|partly|some of)\b|,\s*(?:and |or )?\w+ing\b",
     re.IGNORECASE | re.ASCII,
 )
 _TASK: Final = re.compile(

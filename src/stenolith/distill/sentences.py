@@ -34,13 +34,11 @@ _GAP: Final = re.compile(r"(?<=[\u4e00-\u9fff])\s+|\s+(?=[\u4e00-\u9fff])")
 # Fences, quoted mail lines, stack traces, log lines, table rows: none of it is the speaker's voice.
 _FENCE: Final = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
 _FOREIGN_LINE: Final = re.compile(
-    r"^(?:(?<=\n)(?: {4}|\t)[ \t]*\S.*|[ \t]*(?:[>|].*|(?:commit [0-9a-f]{7,40}|Author: |Date: ).*"
-    r"|(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d).*"
-    r"|\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b.*"
-    r"|Traceback .*|File \".*|at [\w.$<>]+\(.*|\w*(?:Error|Exception|Warning): .*"
-    r"|(?:def|class|import|from \w+ import|const|let|var|function|public|private|return|assert|#include) .*"
-    r"|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP) .*|[$%#] .*|//.*|.*\);.*|[\w.]+\(.*\)(?:\s*(?://|#).*)?|"
-    r".*[{};][ \t]*))$",
+    r"^(?:(?<=\n)(?: {4}|\t)[ \t]*\S.*|[ \t]*(?:[>|].*|(?:commit [0-9a-f]{7,40}|Author: |Date: ).*|"
+    r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d).*|\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|"
+    r"CRITICAL)\b.*|Traceback .*|File \".*|at [\w.$<>]+\(.*|\w*(?:Error|Exception|Warning): .*|(?:def|class|import|"
+    r"from \w+ import|const|let|var|function|public|private|return|assert|#include) .*|(?:SELECT|INSERT|UPDATE|"
+    r"DELETE|CREATE|ALTER|DROP) .*|[$%#] .*|//.*|.*\);.*|[\w.]+\(.*\)(?:\s*(?://|#).*)?|.*[{};][ \t]*))$",
     re.MULTILINE,
 )
 _QUOTED: Final = re.compile(r"“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|\"[^\"\n]*\"|(?<![\w'])'[^'\n]+'(?![\w'])|`[^`\n]*`")
@@ -53,18 +51,16 @@ _CLAUSE: Final = re.compile(
 
 _FILLER: Final = re.compile(
     r"(?:(?:不好意思|对了|另外(?:说一句|再说一句)?|顺便(?:说一?[句下]|提一?[句下])?|提醒一?下(?:你|大家)?|"
-    r"跟你说(?:一?下|个事)?|"
-    r"说实话|老实说|坦白说|其实|嗯+|哦+|啊|好的?|话说|补充一[下点句]|请?(?:你|帮我)?(?:记住|记一?下|记着)|注意|"
-    r"说明一下|哎|唉)"
-    r"(?:[，,：:！!、 ]+|(?=我|现在|以后|线|测))"
-    r"|(?:by the way|btw|fyi|heads[- ]?up|just so you know|so you know|for the record|(?:please )?remember(?: that)?|"
-    r"(?:please )?note(?: that)?|please|also|well|so|ok(?:ay)?|honestly|oh|and|hey|hi|quick note|reminder|to be honest|"
-    r"tbh|anyway|yeah|yes|sorry|frankly|important)(?:\s*[,:;!.-]\s*|\s+))",
+    r"跟你说(?:一?下|个事)?|说实话|老实说|坦白说|其实|嗯+|哦+|啊|好的?|话说|补充一[下点句]|请?(?:你|帮我)?(?:记住|"
+    r"记一?下|记着)|注意|说明一下|哎|唉)(?:[，,：:！!、 ]+|(?=我|现在|以后|线|测))|(?:by the way|btw|fyi|"
+    r"heads[- ]?up|just so you know|so you know|for the record|(?:please )?remember(?: that)?|"
+    r"(?:please )?note(?: that)?|please|also|well|so|ok(?:ay)?|honestly|oh|and|hey|hi|quick note|reminder|"
+    r"to be honest|tbh|anyway|yeah|yes|sorry|frankly|important)(?:\s*[,:;!.-]\s*|\s+))",
     re.IGNORECASE,
 )
 _TAIL: Final = re.compile(
-    r"(?:[,，\s]*(?:by the way|btw|fyi|honestly|tbh|please|thanks|thank you|bitte|ok(?:ay)?|for the record|"
-    r"哈|啊|哦|呀|吧|啦|谢谢|好吗))+[\s.。!！~～]*$",
+    r"(?:[,，\s]*(?:by the way|btw|fyi|honestly|tbh|please|thanks|thank you|bitte|ok(?:ay)?|for the record|哈|啊|哦|"
+    r"呀|吧|啦|谢谢|好吗))+[\s.。!！~～]*$",
     re.IGNORECASE,
 )
 TOLD: Final = re.compile(

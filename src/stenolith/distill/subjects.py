@@ -13,12 +13,13 @@ from typing import Final
 # Names that are also everyday words ("go", "edge") count only with their capital.
 _TOOLS: Final = {
     "editor": (
-        "vim|neovim|nvim|emacs|vs ?code|visual studio code|zed|sublime(?: text)?|helix|intellij(?: idea)?|"
-        "pycharm|webstorm|"
+        "vim|neovim|nvim|emacs|vs ?code|visual studio code|zed|sublime(?: text)?|helix|intellij(?: idea)?|pycharm|"
+        "webstorm|"
         r"goland|xcode|android studio|notepad\+\+|windsurf|(?-i:Cursor|IDEA|Rider|Nano|Fleet)"
     ),
     "database": (
-        r"postgres(?:ql)?|mysql|mariadb|sqlite|oracle(?: \d+\w?)?|sql ?server|mongo(?:db)?|cockroachdb|tidb|dynamodb|"
+        r"postgres(?:ql)?|mysql|mariadb|sqlite|oracle(?: \d+\w?)?|sql ?server|mongo(?:db)?|cockroachdb|tidb|"
+        r"dynamodb|"
         "cassandra|clickhouse|duckdb|firestore|oceanbase|达梦"
     ),
     "message queue": "kafka|rabbitmq|pulsar|rocketmq|nats|sqs|activemq",
@@ -51,14 +52,13 @@ _CATEGORY: Final = tuple((name, re.compile(rows, re.IGNORECASE)) for name, rows 
 
 _REPLY_LANGUAGE: Final = re.compile(
     r"(?:[用以说讲改成换]|使用)[^，。]{0,3}(?:中文|英文|英语|日语|日文|法语|德语|汉语|粤语|普通话|"
-    r"西班牙语)[^，。]{0,3}(?:回答|回复|答复|交流|沟通|跟我|和我|对话|输出|说)"
-    r"|(?:回答|回复|答复|跟我说|和我)[^，。]{0,6}(?:[用以说讲改成换]|使用)[^，。]{0,3}(?:中文|英文|英语|日语|日文|"
-    r"法语|德语|汉语|粤语|普通话|西班牙语)"
-    r"|\b(?:answer|reply|respond|talk|speak|write)\b[\w ,]{0,20}\bin (?:simplified |traditional |british |american |"
-    r"plain )?"
-    r"(?:english|chinese|german|french|spanish|japanese|italian|dutch|portuguese|korean|mandarin|cantonese|russian)\b"
-    r"|\b(?:answers|replies|responses)\b[\w ,]{0,12}\bin (?:simplified |traditional )?"
-    r"(?:english|chinese|german|french|spanish|japanese|italian|dutch|portuguese|korean|mandarin|cantonese|russian)\b",
+    r"西班牙语)[^，。]{0,3}(?:回答|回复|答复|交流|沟通|跟我|和我|对话|输出|说)|(?:回答|回复|答复|跟我说|"
+    r"和我)[^，。]{0,6}(?:[用以说讲改成换]|使用)[^，。]{0,3}(?:中文|英文|英语|日语|日文|法语|德语|汉语|粤语|普通话|"
+    r"西班牙语)|\b(?:answer|reply|respond|talk|speak|write)\b[\w ,]{0,20}\bin (?:simplified |traditional |british |"
+    r"american |plain )?(?:english|chinese|german|french|spanish|japanese|italian|dutch|portuguese|korean|mandarin|"
+    r"cantonese|russian)\b|\b(?:answers|replies|responses)\b[\w ,]{0,12}\bin (?:simplified |"
+    r"traditional )?(?:english|chinese|german|french|spanish|japanese|italian|dutch|portuguese|korean|mandarin|"
+    r"cantonese|russian)\b",
     re.IGNORECASE,
 )
 _ARTICLE: Final = re.compile(
@@ -94,16 +94,13 @@ _SAME: Final = {
 }
 PEOPLE_CN: Final = (
     "(?:大|小|二)?(?:女儿|儿子|老婆|妻子|爱人|老公|丈夫|妈妈?|母亲|爸爸?|父亲|爷爷|奶奶|外公|外婆|姥姥|姥爷|姐姐?|"
-    "妹妹?|哥哥?|弟弟?|孩子|宝宝|对象|女朋友|男朋友|"
-    "岳父|岳母|叔叔|婶婶|舅舅|舅妈|阿姨|姑姑|姨妈|表[哥姐弟妹]|堂[哥姐弟妹]|侄子|侄女|外甥女?|同事|上司|老板|领导|"
-    "下属|朋友|同学|室友|邻居|老师|导师|客户)"
+    "妹妹?|哥哥?|弟弟?|孩子|宝宝|对象|女朋友|男朋友|岳父|岳母|叔叔|婶婶|舅舅|舅妈|阿姨|姑姑|姨妈|表[哥姐弟妹]|"
+    "堂[哥姐弟妹]|侄子|侄女|外甥女?|同事|上司|老板|领导|下属|朋友|同学|室友|邻居|老师|导师|客户)"
 )
 PEOPLE_EN: Final = (
-    "(?:older |younger |elder |little |big |ex[- ])?(?:daughter|son|wife|husband|partner|girlfriend|boyfriend|mother|"
-    "mom|mum|father|dad|sister|"
-    "brother|grandmother|grandfather|grandma|grandpa|kids?|baby|dog|cat|twins?|uncle|aunt|cousin|nephew|niece|boss|"
-    "manager|colleague|coworker|"
-    "friend|roommate|neighbou?r|teacher|client)"
+    "(?:older |younger |elder |little |big |ex[- ])?(?:daughter|son|wife|husband|partner|girlfriend|boyfriend|"
+    "mother|mom|mum|father|dad|sister|brother|grandmother|grandfather|grandma|grandpa|kids?|baby|dog|cat|twins?|"
+    "uncle|aunt|cousin|nephew|niece|boss|manager|colleague|coworker|friend|roommate|neighbou?r|teacher|client)"
 )
 _LONGEST: Final = 40  # a longer property is a clause: two of them are never the same
 

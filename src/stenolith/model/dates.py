@@ -274,6 +274,8 @@ def _weekday(match: re.Match[str], today: date, forward: bool) -> _Days | None:
     """Read "last Monday", "this Friday", "on Friday", "周三", "周末"."""
     parts = match.groupdict()
     rel, name = (parts.get("rel") or "").lower(), parts["w"].lower()[:3]
+    if _RECURRING.search(match.string, 0, match.start()):
+        return None
     if name in {"末", "wee"}:
         return _nearest([_unit(today, "weekend", step) for step in (-1, 0, 1)], today, forward=forward)
     monday, index = today - timedelta(days=today.weekday()), _WEEKDAYS[name]
@@ -375,6 +377,10 @@ _TABLE: Final[tuple[tuple[str, _Reader, bool], ...]] = (
     (rf"\b(?:in|since|during) {_YEAR}\b(?!-)", _dated, False),
 )
 _ROWS: Final = tuple((re.compile(pattern, re.IGNORECASE), reader, bare) for pattern, reader, bare in _TABLE)
+_RECURRING: Final = re.compile(  # "每周二和周四", "every Monday and Thursday"
+    r"每[周个](?:星期|礼拜)?[^，。]{0,6}[和与及、到至]$|\bevery \w+day(?:,| and| or| to)(?: \w+day(?: and| or))? $",
+    re.IGNORECASE,
+)
 _PART: Final = re.compile(
     r"的?(?:凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|(?<=[昨今明前])[晚早晨夜])"
     r"|,?\s+(?:in the )?(?:morning|noon|afternoon|evening|night)\b",
