@@ -30,7 +30,7 @@ TARGETS = {
 
 
 def session(count: int) -> list[Message]:
-    """A working session: a question, two tool steps, an answer; ids restart, some results are missing."""
+    """Return a working session: a question, two tool steps, an answer; some results are missing."""
     found: list[Message] = []
     turn = 0
     while len(found) < count:
@@ -64,7 +64,7 @@ def answer(name: str, turn: int) -> Message:
 
 
 def cpu(run: Callable[[], object], times: int = 3) -> float:
-    """The best of some runs, in seconds of CPU."""
+    """Return the best of some runs, in seconds of CPU."""
     found = []
     for _ in range(times):
         gc.collect()

@@ -202,7 +202,7 @@ def tagged(messages: list[Message]) -> list[Message]:
     for at, message in enumerate(messages):
         parts = [_tagged(part, f"{at}.{number}") for number, part in enumerate(message.parts)]
         word = [Text(text=f"«u{at}»")] if message.role is Role.USER else []
-        found.append(replace(message, parts=tuple([*parts, *word])))
+        found.append(replace(message, parts=(*parts, *word)))
     return found
 
 

@@ -16,8 +16,8 @@ from stenolith.replay.plan import Options
 from stenolith.replay.policy import Target, parse_api, resolve
 from stenolith.replay.report import Replayed, Sanitised
 
-SIG = "EqQBCkYIARgCKkDQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xt"
-SIG2 = "EqQBCkYIARgCKkDQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqabcd"
+SIG = "YSBzaWduYXR1cmUgYXMgaXRzIHByb3ZpZGVyIHdvdWxkIGhhdmUgbWFkZSBpdC4h"
+SIG2 = "YW5vdGhlciBzaWduYXR1cmUsIG9mIHRoZSBzYW1lIHByb3ZpZGVyLCBhcyB3ZWxs"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 EMPTY = "[empty content omitted]"
 REASONING = "[assistant reasoning omitted]"
