@@ -74,7 +74,9 @@ _WEEKLY: Final = (
     r"(?:every|each|once an?|twice an?|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b(?! time| push| run| commit|"
     r" call)"
 )
-_NOT_THIS: Final = r"(?!(?:it|this|that|these|those|them|you|one|how|why|what|about|more)\b)"
+_NOT_THIS: Final = (
+    r"(?!(?:it|this|that|these|those|them|you|one|how|why|what|about|more|hard|so|a (?:lot|ton|bunch))\b)"
+)
 
 FACTS: Final[Table] = rows(
     Kind.FACT,
