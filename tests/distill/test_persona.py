@@ -34,7 +34,7 @@ def said(number: int, text: str, when: str, kind: Kind = Kind.PREFERENCE, **more
         occurred_start=None, occurred_end=None, expires_at=None, origin="rules", provenance={},
         sources=(Source(record_id=f"rec_{number:026d}", quote=text, timestamp=stamp),),
     )  # fmt: skip
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)
 
 
 def thrice(days: Sequence[str] = ("2026-07-06", "2026-07-10", "2026-07-24"), **more: object) -> list[Atom]:

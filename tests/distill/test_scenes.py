@@ -34,7 +34,7 @@ def atom(number: int, text: str, kind: Kind = Kind.FACT, **more: object) -> Atom
         valid_until=None, occurred_start=None, occurred_end=None, expires_at=None, origin="rules", provenance={},
         sources=(Source(record_id=f"rec_{number:026d}", quote=text, timestamp=when),),
     )  # fmt: skip
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)
 
 
 def regroup(atoms: Sequence[Atom], scenes: Sequence[Scene] = (), settings: SceneSettings = SETTINGS) -> list[Scene]:
@@ -393,6 +393,7 @@ def test_the_directory_lists_live_scenes_oldest_first() -> None:
 
 def test_the_persona_shows_what_stands_then_candidates_with_what_is_missing() -> None:
     lines = [
+        PersonaLine(id="p0", section="standing instructions", text="Answer in Chinese.", atoms=("a3",), status=PersonaStatus.STANDING),
         PersonaLine(id="p1", section="working style", text="Small steps.", atoms=("a1", "a2"), status=PersonaStatus.STANDING),
         PersonaLine(id="p2", section="working style", text="Tests first.", atoms=("a2",), status=PersonaStatus.CANDIDATE, missing="one more day"),
         PersonaLine(id="p3", section="working style", text="", atoms=(), status=PersonaStatus.WITHDRAWN),
@@ -400,6 +401,11 @@ def test_the_persona_shows_what_stands_then_candidates_with_what_is_missing() ->
     page = render_persona(lines)
     assert page.text == (
         "# Persona\n\n## Working style\n\n- Small steps. [^1][^2]\n\n"
-        "## Candidates (not enough evidence)\n\n- Tests first. — one more day [^2]\n\n[^1]: a1\n[^2]: a2\n"
+        "## Standing instructions\n\n- Answer in Chinese. [^3]\n\n"
+        "## Candidates (not enough evidence)\n\n- Tests first. — one more day [^2]\n\n[^1]: a1\n[^2]: a2\n[^3]: a3\n"
     )
-    assert page.citations == (Citation(line=5, atoms=("a1", "a2")), Citation(line=9, atoms=("a2",)))
+    assert page.citations == (
+        Citation(line=5, atoms=("a1", "a2")),
+        Citation(line=9, atoms=("a3",)),
+        Citation(line=13, atoms=("a2",)),
+    )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from stenolith.distill.topics import told_at
+from stenolith.distill.traits import SECTIONS
 from stenolith.model.atom import Atom
 from stenolith.model.persona import PersonaLine, PersonaStatus
 from stenolith.model.scene import Scene, Section
@@ -121,7 +122,8 @@ def render_persona(lines: Sequence[PersonaLine]) -> Markdown:
     page = _Page(chinese=_is_chinese([line.text for line in shown]))
     page.heading(1, page.word("persona"))
     standing = [line for line in shown if line.status is PersonaStatus.STANDING]
-    for section in dict.fromkeys(line.section for line in standing):
+    rank = {section: at for at, section in enumerate(SECTIONS)}
+    for section in sorted({line.section for line in standing}, key=lambda name: (rank.get(name, len(rank)), name)):
         page.heading(2, page.word(section))
         for line in standing:
             if line.section == section:

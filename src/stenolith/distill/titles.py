@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from stenolith.distill.topics import GENERIC, NAMES, is_named, topic_terms
+from stenolith.distill.topics import GENERIC, is_named, names_in, topic_terms
 from stenolith.model.atom import Atom
 from stenolith.model.stopwords import CJK_STOP_CHARS, ENGLISH_STOP_WORDS
 from stenolith.model.text import has_cjk
@@ -39,7 +39,7 @@ def title_of(atoms: Sequence[Atom], others: Sequence[Atom]) -> str:
         named = has_cjk(phrase) or _VERSION.fullmatch(phrase) is not None or _weight(phrase) > 1
         telling = named and count >= 2 and score * 3 >= first[1]
         if telling and not _overlap(phrase, first[0]):
-            return f"{first[0]} · {phrase}"
+            return f"{first[0]} {phrase}"
     return first[0]
 
 
@@ -67,7 +67,7 @@ def _ranked(atoms: Sequence[Atom], others: Sequence[Atom]) -> list[tuple[str, fl
     named: Counter[str] = Counter()
     count: Counter[str] = Counter()
     for atom in atoms[:_SAMPLE]:
-        subjects = [*_subjects(atom), *NAMES.findall(atom.text)]
+        subjects = [*_subjects(atom), *names_in(atom.text)]
         phrases = {phrase.casefold(): phrase for phrase in (*subjects, *_phrases(atom.text))}
         spelling = phrases | spelling
         named.update({phrase.casefold() for phrase in subjects})

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from stenolith.distill.subjects import category
 from stenolith.model.atom import Atom
 from stenolith.model.text import query_terms
 
 Tokenizer = Callable[[str], Sequence[str]]
 """Gives the topic words of a text, in order, in the form in which they compare."""
 
-NAMES: Final = re.compile(
+_NAMES: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Za-z]+[a-z][A-Z]\w*|[A-Za-z]\w*(?:[-_][A-Za-z]\w*)+)(?![A-Za-z])", re.ASCII
 )
-"""Words that are names by their spelling: MemoryCore, legacy-auth, session_key."""
-
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NOBODY: Final = frozenset({"", "user", "project", "assistant", "agent", "我", "用户"})
 _NAME_WEIGHT: Final = 3.0
@@ -76,7 +75,7 @@ def read_corpus(atoms: Sequence[Atom], terms: Tokenizer) -> Corpus:
     names: dict[str, frozenset[str]] = {}
     for atom in atoms:
         named = list(terms(atom.subject)) if is_named(atom) else []
-        named += [word for name in NAMES.findall(atom.text) for word in terms(name)]
+        named += [word for name in names_in(atom.text) for word in terms(name)]
         said = terms(atom.text)
         named += set(terms(atom.session_key)).intersection(said)
         names[atom.id] = frozenset(named)
@@ -97,6 +96,14 @@ def is_named(atom: Atom) -> bool:
     """Say whether an atom is about a named thing (a module, a tool) and not about people or "the project"."""
     subject = atom.subject.casefold()
     return subject not in _NOBODY and not subject.startswith(("user's ", "user 's"))
+
+
+def names_in(text: str) -> list[str]:
+    """Return the words of *text* that are names by their spelling: MemoryCore, legacy-auth, session_key.
+
+    Well-known tools (SQLite, TypeScript) are left out: every project has them.
+    """
+    return [name for name in _NAMES.findall(text) if not category(name)]
 
 
 def told_at(atom: Atom) -> int:
