@@ -7,6 +7,7 @@ A nested setting is written ``STENOLITH_RECALL__DEADLINE_MS`` in the environment
 from __future__ import annotations
 
 import os
+import re
 from contextvars import ContextVar
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -77,6 +78,29 @@ class DistillSettings(_Group):
     """Different days they must have been said on."""
 
 
+class ReplayOverride(_Group):
+    """Policy flags of your own for some provider or model: ``[[replay.overrides]]`` in the file."""
+
+    provider: str = ""
+    """Provider name; empty matches every one."""
+    model: str = ""
+    """Regular expression searched in the model id; empty matches every one."""
+    flags: dict[str, Any]
+    """Flags as ``stenolith replay --explain`` prints them."""
+
+    def matches(self, provider: str, model: str) -> bool:
+        """Say whether this entry speaks of a provider's model."""
+        same = self.provider.lower() in {"", provider.strip().lower()}
+        return same and re.search(self.model, model, re.IGNORECASE) is not None
+
+
+class ReplaySettings(_Group):
+    """How transcripts are replayed to providers."""
+
+    overrides: tuple[ReplayOverride, ...] = ()
+    """Flags laid over the shipped provider facts, in order."""
+
+
 class Settings(BaseSettings):
     """The whole tree. Unknown names in the file are refused, so that a misspelt one is noticed."""
 
@@ -96,6 +120,7 @@ class Settings(BaseSettings):
     recall: RecallSettings = RecallSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     distill: DistillSettings = DistillSettings()
+    replay: ReplaySettings = ReplaySettings()
 
     @field_validator("timezone")
     @classmethod

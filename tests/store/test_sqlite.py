@@ -9,11 +9,9 @@ import sys
 import textwrap
 from pathlib import Path
 
-import apsw
 import pytest
 
 from stenolith.errors import HomeTooNew, StoreUnavailable
-from stenolith.store.database import statements
 from stenolith.store.migrations import migrate
 from stenolith.store.sqlite import open_sqlite
 
@@ -134,27 +132,3 @@ async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path
     with pytest.raises(StoreUnavailable, match="memory.db"):
         await open_sqlite(path)
     assert path.read_bytes() == before
-
-
-async def test_every_named_statement_prepares(tmp_path: Path) -> None:
-    database = await open_sqlite(tmp_path / "memory.db")
-    try:
-        await migrate(database)
-    finally:
-        await database.close()
-    connection = apsw.Connection(str(tmp_path / "memory.db"))
-    try:
-        for name, sql in statements("sqlite").items():
-            try:
-                list(connection.execute(f"EXPLAIN {sql}", _Any()))
-            except apsw.SQLError as error:
-                pytest.fail(f"{name}: {error}")
-    finally:
-        connection.close()
-
-
-class _Any(dict):
-    """Stand for any parameter: EXPLAIN only compiles."""
-
-    def __missing__(self, key: str) -> None:
-        return None

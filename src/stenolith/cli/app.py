@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 
 from cyclopts import App, CycloptsError
 
@@ -20,25 +20,52 @@ Start here:
     stenolith recall "may I refactor the login?"
 """
 
-app = App(
-    name="stenolith",
-    help="Long-term memory for AI agents that people can trust: every line can show the words it rests on.",
-    help_epilogue=EXAMPLES,
-    help_format="plaintext",
-    version=lambda: metadata.version("stenolith"),
-)
-
-_PLACES = {
-    "stenolith.cli.memory": ("capture", "recall", "remember", "correct", "forget", "history"),
-    "stenolith.cli.reading": ("show", "list_", "scene", "persona", "search"),
-    "stenolith.cli.upkeep": ("work", "jobs", "doctor", "rebuild", "stats", "backup", "restore"),
-    "stenolith.cli.transfer": ("import_", "export"),
-    "stenolith.cli.transcripts": ("replay", "lint", "repair", "display"),
-    "stenolith.cli.demo": ("demo",),
+COMMANDS = {
+    "demo": ("demo:demo", "Run the main job on example conversations and show every layer."),
+    "capture": ("memory:capture", "Record what a host holds after a turn."),
+    "work": ("upkeep:work", "Run the pending jobs: atoms, scenes, persona, vectors."),
+    "recall": ("memory:recall", "Give the context that belongs to a question."),
+    "search": ("reading:search", "Search memories, conversations or scenes."),
+    "remember": ("memory:remember", "Keep one statement."),
+    "correct": ("memory:correct", "Replace a memory that is wrong."),
+    "forget": ("memory:forget", "Delete memories, a session or a user for good."),
+    "history": ("memory:history", "Show every version of a memory."),
+    "show": ("reading:show", "Walk down from an id to the words that were said."),
+    "list": ("reading:list_", "List atoms, scenes, sessions or records."),
+    "scene": ("reading:scene", "Print the dossier of a project or topic."),
+    "persona": ("reading:persona", "Print what is stable, and what still lacks evidence."),
+    "import": ("transfer:import_", "Read conversations from files."),
+    "export": ("transfer:export", "Write everything the scope owns."),
+    "replay": ("transcripts:replay", "Print a transcript as a payload that a provider accepts."),
+    "lint": ("transcripts:lint", "Check a request body against what providers reject."),
+    "repair": ("transcripts:repair", "Repair a damaged session file."),
+    "display": ("transcripts:display", "Print what a person may see of a transcript."),
+    "jobs": ("upkeep:jobs", "See the queue, and retry what was given up."),
+    "doctor": ("upkeep:doctor", "Examine the home, and repair it."),
+    "rebuild": ("upkeep:rebuild", "Make derived data anew."),
+    "stats": ("upkeep:stats", "Count what the scope holds."),
+    "backup": ("upkeep:backup", "Write the whole home into one file."),
+    "restore": ("upkeep:restore", "Make a home from a backup."),
 }
-for _module, _names in _PLACES.items():
-    for _name in _names:
-        app.command(f"{_module}:{_name}", name=_name.rstrip("_"))
+"""Every command: where it is (loaded only when it runs), and what it does in one line."""
+
+
+def build(asked: str) -> App:
+    """Return the command tree; only the module of the *asked* command is imported, the rest are one-line entries."""
+    app = App(
+        name="stenolith",
+        help="Long-term memory for AI agents that people can trust: every line can show the words it rests on.",
+        help_epilogue=EXAMPLES,
+        help_format="plaintext",
+        version=lambda: metadata.version("stenolith"),
+    )
+    for order, (name, (place, summary)) in enumerate(COMMANDS.items()):
+        if name != asked:
+            app.command(f"stenolith.cli.{place}", name=name, help=summary, sort_key=order)
+            continue
+        module, _, function = place.partition(":")
+        app.command(getattr(import_module(f"stenolith.cli.{module}"), function), name=name)
+    return app
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -47,8 +74,9 @@ def run(arguments: Sequence[str]) -> int:
     0 done, 1 the operation failed, 2 the call or its input was wrong, 3 done in part.
     """
     debug = "--debug" in arguments
+    asked = next((word for word in arguments if not word.startswith("-")), "")
     try:
-        code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        code = build(asked)(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         note(f"stenolith: {error}", "red")
         note("`stenolith --help` and `stenolith COMMAND --help` show what can be said.")

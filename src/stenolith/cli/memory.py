@@ -14,7 +14,7 @@ from stenolith.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stenolith.capture.record import CaptureReport
-    from stenolith.recall.assemble import Context
+    from stenolith.recall.context import Context
 
 KindName = Literal["fact", "preference", "constraint", "decision", "event", "lesson", "instruction"]
 DialectName = Literal["canonical", "openai-chat", "openai-responses", "anthropic", "openclaw"]
@@ -153,8 +153,9 @@ async def remember(
     """
     async with common.memory() as memory:
         until = memory.moment(expires) if expires else None
-        options = {"kind": kind, "priority": priority, "expires_at": until, "key": key}
-        atom = await memory.remember(text, scope=common.scope(), **options)
+        atom = await memory.remember(
+            text, scope=common.scope(), kind=kind, priority=priority, expires_at=until, key=key
+        )
     emit(common.json, atom, lambda: _tell_atom(atom))
     return 0
 
@@ -200,7 +201,7 @@ async def forget(*ids: str, common: Common = COMMON) -> int:
     if not ids and not common.session and common.user == "default":
         raise InvalidInput("say what to forget: ids, --session KEY, or --user NAME; an empty call deletes nothing")
     async with common.memory(create=False) as memory:
-        report = await memory.forget(list(ids), scope=common.scope())
+        report = await memory.forget(ids, scope=common.scope(), user=not ids and not common.session)
     emit(common.json, report, lambda: say(f"forgotten: {report['atoms']} atoms, {report['records']} records"))
     return 0
 

@@ -60,11 +60,11 @@ class Common:
 
     @asynccontextmanager
     async def memory(self, *, create: bool = True) -> AsyncIterator[Memory]:
-        """Open the memory; with *create* False a home that does not exist yet is an error."""
+        """Open the memory; with *create* False a folder that does not exist is an error, and is not made."""
         from stenolith.engine import Memory
 
         settings = self.settings()
-        if not create and not (settings.home / "memory.db").exists():
+        if not create and not settings.home.is_dir():
             raise InvalidInput(f"there is no memory in {settings.home}; name its folder with --home")
         async with Memory.open(settings=settings) as memory:
             yield memory

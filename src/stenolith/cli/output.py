@@ -42,6 +42,12 @@ def say(text: str, style: str = "") -> None:
     out.print(Text(text, style=style))
 
 
+def say_all(values: Mapping[str, Any]) -> None:
+    """Print names and values, a line each."""
+    for name, value in values.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+
+
 def note(text: str, style: str = "dim") -> None:
     """Print a remark on standard error."""
     err.print(Text(text, style=style))

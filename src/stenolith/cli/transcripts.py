@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from stenolith.cli.memory import DialectName, InputFile
 from stenolith.cli.options import COMMON, Common, read_input
-from stenolith.cli.output import emit, note, print_json, say
+from stenolith.cli.output import emit, note, print_json, say, say_all
 from stenolith.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -59,24 +59,32 @@ async def replay(file: InputFile = None, /, *, wire: Wire = WIRE, common: Common
     """
     from stenolith.engine import replaying
 
-    if not wire.provider:
-        raise InvalidInput("replay needs --provider NAME (and usually --model ID)")
-    target = replaying.target(wire)
+    wish = replaying.Wish(
+        provider=wire.provider,
+        api=wire.api,
+        model=wire.model,
+        thinking=wire.thinking,
+        tools=None if wire.tools is None else replaying.tool_names(read_input(wire.tools)),
+        limits=tuple(wire.limits or ()),
+    )
+    where = replaying.destination(wish, common.settings())
     if wire.explain:
-        print_json(replaying.explain(target))
+        print_json(where.explain())
         return 0
-    messages = await _messages(file, wire.dialect, common)
-    result = replaying.sanitised(messages, target) if wire.messages else replaying.replayed(messages, target)
+    messages = await _messages(file, wire.dialect, common, shown=False)
+    result = where.sanitised(messages) if wire.messages else where.replayed(messages)
     print_json(result)
     return 1 if result.get("violations") else 0
 
 
-async def _messages(file: Path | None, dialect: str | None, common: Common) -> tuple[Message, ...]:
+async def _messages(file: Path | None, dialect: str | None, common: Common, *, shown: bool) -> tuple[Message, ...]:
+    """Read the file, or the stored session: all that may be *shown*, or what a model is to see."""
     from stenolith.interop import read_messages
 
     if file is None and common.session:
         async with common.memory(create=False) as memory:
-            return await memory.transcript(scope=common.scope())
+            sessions = memory.sessions
+            return await (sessions.raw if shown else sessions.view)(common.scope())
     reading = read_messages(read_input(file), dialect=dialect)
     for problem in reading.problems:
         note(f"{file or 'standard input'}: {problem}", "yellow")
@@ -143,7 +151,7 @@ async def repair(
     from stenolith.interop.session_file import repair as repair_file
 
     report = repair_file(file, dry_run=dry_run).to_dict()
-    emit(common.json, report, lambda: [say(f"{name}: {value}") for name, value in report.items()] and None)
+    emit(common.json, report, lambda: say_all(report))
     return 1 if str(report.get("reason") or "").startswith(("repair failed", "missing")) else 0
 
 
@@ -161,7 +169,7 @@ async def display(file: InputFile = None, /, *, dialect: DialectName | None = No
     """
     from stenolith.engine import replaying
 
-    found = replaying.displayed(await _messages(file, dialect, common))
+    found = replaying.displayed(await _messages(file, dialect, common, shown=True))
     emit(common.json, {"messages": found}, lambda: _tell_messages(found))
     return 0
 

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stenolith.cli.options import COMMON, Common, refuse_existing
-from stenolith.cli.output import emit, err, note, say
+from stenolith.cli.output import emit, err, note, say, say_all
 
 if TYPE_CHECKING:
     from stenolith.pipeline.worker import WorkReport
@@ -153,7 +153,7 @@ async def rebuild(
     """
     async with common.memory(create=False) as memory:
         report = await memory.rebuild(what)
-    emit(common.json, report, lambda: [say(f"{name}: {count}") for name, count in report.items()] and None)
+    emit(common.json, report, lambda: say_all(report))
     return 3 if report.get("damaged_lines") or report.get("set_aside") else 0
 
 
@@ -164,7 +164,7 @@ async def stats(*, common: Common = COMMON) -> int:
     """
     async with common.memory(create=False) as memory:
         report = await memory.stats(scope=common.scope())
-    emit(common.json, report, lambda: [say(f"{name}: {value}") for name, value in report.items()] and None)
+    emit(common.json, report, lambda: say_all(report))
     return 0
 
 

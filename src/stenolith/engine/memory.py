@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stenolith.capture.live import LiveTurns
 from stenolith.capture.record import CaptureReport, Recorder, Scribe, Surroundings
@@ -22,6 +22,7 @@ from stenolith.engine.learning import Learning
 from stenolith.engine.projections import Projections
 from stenolith.engine.reading import ListedLayer, Reading
 from stenolith.engine.rebuilding import Rebuilding
+from stenolith.engine.replaying import Wish, destination
 from stenolith.engine.sessions import Sessions
 from stenolith.engine.upkeep import Upkeep
 from stenolith.engine.wiring import House, open_house
@@ -39,6 +40,9 @@ from stenolith.store.jobs import JobRequest
 from stenolith.store.records import Record
 from stenolith.store.search import Filter, Layer
 from stenolith.store.transcripts import Session
+
+if TYPE_CHECKING:
+    from stenolith.engine.blocking import BlockingMemory
 
 SearchLayer = Literal["memories", "conversations", "scenes"]
 View = dict[str, Any]
@@ -90,6 +94,15 @@ class Memory:
                 yield memory
             finally:
                 await memory._asking.close()
+
+    @classmethod
+    @contextmanager
+    def open_sync(cls, home: Path | str | None = None, *, settings: Settings | None = None) -> Iterator[BlockingMemory]:
+        """Open the memory for a program without an event loop: the same methods, each waiting for its result."""
+        from stenolith.engine.blocking import open_blocking
+
+        with open_blocking(home, settings) as memory:
+            yield memory
 
     @property
     def settings(self) -> Settings:
@@ -262,9 +275,13 @@ class Memory:
         """Return the persona's Markdown with its citations, candidates included."""
         return await self._reading.persona(scope)
 
-    async def transcript(self, *, scope: Scope) -> tuple[Message, ...]:
-        """Return the messages of a session as they came. Raises `NotFound`."""
-        return await self.sessions.raw(scope)
+    async def replay(self, wish: Wish, *, scope: Scope) -> View:
+        """Return the stored session as a payload for a provider: ``payload report hints violations``.
+
+        Nothing stored is changed.  Raises `NotFound` and, for a wish nobody can fulfil, `InvalidInput`.
+        """
+        where = destination(wish, self._house.settings)
+        return where.replayed(await self.sessions.view(scope))
 
     async def import_files(
         self,
