@@ -89,7 +89,7 @@ def group(
     vectors by atom id and may be missing for some atoms or altogether.
     """
     limits = settings or SceneSettings()
-    living = [atom for atom in atoms if atom.status is AtomStatus.ACTIVE]
+    living = sorted((atom for atom in atoms if atom.status is AtomStatus.ACTIVE), key=lambda a: (told_at(a), a.id))
     corpus = read_corpus(living, terms)
     piles = _piles(atoms, living, scenes, Grouping(corpus, vectors), limits)
     past = {atom.superseded_by: atom for atom in atoms if atom.superseded_by and _is_past(atom)}

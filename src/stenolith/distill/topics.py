@@ -77,7 +77,8 @@ def read_corpus(atoms: Sequence[Atom], terms: Tokenizer) -> Corpus:
         named = list(terms(atom.subject)) if is_named(atom) else []
         named += [word for name in names_in(atom.text) for word in terms(name)]
         said = terms(atom.text)
-        named += set(terms(atom.session_key)).intersection(said)
+        channel = set(terms(atom.session_key))
+        named += [word for word in said if word in channel]
         names[atom.id] = frozenset(named)
         words[atom.id] = tuple(dict.fromkeys([*named, *said]))
     seen = Counter(word for mine in words.values() for word in mine)
