@@ -111,6 +111,16 @@ def test_a_property_with_several_values_is_replaced_only_by_a_correction():
     assert decide(replace(second, corrects=True), known) == ("supersede", "a1")
 
 
+def test_two_limits_on_one_thing_hold_until_one_is_lifted():
+    known = atom("Don't deploy on Fridays, QA is away", kind=Kind.CONSTRAINT, subject="project", attribute="deploy")
+    second = draft("Don't deploy during the sale", kind=Kind.CONSTRAINT, subject="project", attribute="deploy")
+    assert decide(second, known) == ("add", None)
+    assert decide(replace(second, corrects=True), known) == ("supersede", "a1")
+    lifted = draft("旧鉴权模块现在可以重构了", subject="旧鉴权模块", attribute="重构", corrects=True)
+    rule = atom("旧的鉴权模块先不要重构", kind=Kind.CONSTRAINT, subject="旧鉴权模块", attribute="重构")
+    assert decide(lifted, rule) == ("supersede", "a1")
+
+
 def test_an_older_statement_does_not_replace_a_newer_one():
     known = atom("I live in Paris", since=MARCH, **HOME)
     assert decide(draft("I live in Berlin", at=JANUARY, **HOME), known) == ("skip", "a1")

@@ -68,8 +68,9 @@ _SUPPOSED: Final = _any(
     r"打算|要)|差点|早知道|但愿|(?:就)好了$",
     r"\b(?:what if|if (?:I|we|you|he|she|they|it|the|my|our|there|this|that)\b|suppos(?:e|ing)|assum(?:e|ing)|"
     r"let'?s say|say (?:we|I|my)|hypothetical(?:ly)?|in theory|imagine|were I|had I|I wish|if only|unless I|"
-    r"would have|could have|should have|would've|wouldn't|I'?d (?:be|have|love|like|hate|probably|rather|"
-    r"prefer(?! you)|never)|I would|we(?:'d| would))\b",
+    r"would have|could have|should have|would've|wouldn't|I'?d (?:be|have|love|like(?! (?:all |your )+(?:answers|"
+    r"replies|responses))|hate|probably|rather|"
+    r"prefer(?! you)|never)|I would(?! like (?:all|your))|we(?:'d| would))\b",
 )
 _UNSURE: Final = _any(
     r"可能(?!性)|也许|或许|大概率|说不定|好像|似乎|应该是|不确定|不知道|不清楚|没想好|没决定|还没定|没定|未定|"
@@ -112,7 +113,8 @@ _REQUEST: Final = _any(
     r"来|出|整理|解释|分析)(?!代码都)|提醒我|我想(?:看|问|知道|了解|要|请|让|查|听|试|把)|能不能|可不可以|可以帮|"
     r"请问|怎么(?:才|做|办|样|写|用|改|回事)|如何|推荐(?:一|几|个|点)|你(?:查|看|帮|说|觉得|认为)(?:一下|看|呢|下)?",
     r"\b(?:remind me|help me|show me|tell me|explain|describe|give me (?:a|an|the|some|two|three|five|ten|\d+)|"
-    r"i'?d like|i want(?: to|ed to)? (?:see|know|ask|you to (?:write|fix|make|create))|i need (?:you to|a|an|the|"
+    r"i'?d like(?! (?:all |your )+(?:answers|replies|responses))|i want(?: to|ed to)? (?:see|know|ask|"
+    r"you to (?:write|fix|make|create))|i need (?:you to|a|an|the|"
     r"some|help|to (?:see|know|fix|find|write))|can you|could you|would you|will you|let me|let'?s|shall we|"
     r"how (?:do|can|to|about)|make (?:it|this|that|the)|fix (?:the|this|it)|change (?:the|it|this|that)|rename|"
     r"(?:skip|ignore) (?:the|it|this))\b",

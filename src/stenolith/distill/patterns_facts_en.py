@@ -80,18 +80,25 @@ _NOT_THIS: Final = (
 
 FACTS: Final[Table] = rows(
     Kind.FACT,
-    "i |i'|i’|my |we |we'|we’|our |the |this |all ",
+    "uses|runs|listens on| on |stack|i |i'|i’|my |we |we'|we’|our |the |this |all ",
     (HEALTH, rf"{_AM} (?:(?!not\b)\w+ )?allergic to (?P<v>[^,.;]{{2,40}})", ("user", "allergy {v}")),
     (HEALTH, rf"{_HAVE} (?:had |get |suffer from )?(?:got )?{_DISEASE}\b", SPEAKER),
     (HEALTH, rf"{_KIN} (?:is (?:(?!not\b)\w+ )?allergic to|has (?:had )?{_DISEASE})\b[^,.;]*", ("user's {s}", "")),
-    (HEALTH, rf"{_ME} (?:can'?t|cannot) (?:eat|drink|tolerate|digest|drive|swim|fly)\b(?! any ?more| it\b)", SPEAKER),
+    (
+        HEALTH,
+        rf"{_ME} (?:can'?t|cannot) (?:eat|drink|tolerate|digest|drive|swim|fly)\b(?! any ?more| it\b| this\b| that\b)",
+        SPEAKER,
+    ),
     (HEALTH, rf"{_AM} (?:actually |also )?{_TRAIT}\b", SPEAKER),
     (CORE, r"\bmy name(?:'s| is) (?P<v>[\w'’. -]{2,40})", ("user", "name")),
     (CORE, rf"{_KIN}(?:(?:'s|’s) name is| is (?:called|named)) [^,.;]{{2,40}}", ("user's {s}", "name")),
     (CORE, rf"\bmy (?P<s>{PEOPLE_EN}) is (?-i:[A-Z][a-z]+)(?!['’\w])", ("user's {s}", "")),
     (
         CORE,
-        rf"{_ME} {_ADVERBS}live in (?!a (?:bubble|world)|the (?:past|moment)|fear)(?P<v>[^,.;]{{2,50}})",
+        (
+            rf"{_HAVE} {_ADVERBS}(?:lived?|been living) in (?!a (?:bubble|world)|the (?:past|moment)|"
+            rf"fear)(?P<v>[^,.;]{{2,50}})"
+        ),
         ("user", "residence"),
     ),
     (
@@ -143,7 +150,11 @@ FACTS: Final[Table] = rows(
         r"\bmy (?P<a>phone|laptop|keyboard|car|camera|editor|shell) is (?:an? |the )?(?-i:[A-Z0-9])[^,.;]+",
         ("user", "{a}"),
     ),
-    (CORE, rf"{_ME} (?:also )?speak (?P<v>(?-i:[A-Z])[\w, ]+)|{_AM} (?P<w>\d{{1,2}}) years old", SPEAKER),
+    (
+        CORE,
+        rf"{_ME} (?:also )?speak (?P<v>(?-i:[A-Z])[\w, ]+)|{_AM} \d{{1,2}}(?: years old|(?= and\b|,|\.?$))",
+        SPEAKER,
+    ),
     (
         ORDINARY,
         (
@@ -214,6 +225,40 @@ FACTS: Final[Table] = rows(
         ("project", ""),
         True,
     ),
+    (
+        ORDINARY,
+        (
+            r"^(?:since \w+(?: \d+)?,? )?(?P<s>(?!(?:I|my|it|this|that|he|she|they|you|who|your|"
+            r"what)\b)[\w-]+(?: [\w-]+){0,3}?) "
+            rf"(?:now |still |currently )?(?:uses|runs|listens on|is (?:now |still )?on) (?:{TOOL}|"
+            rf"(?:[a-z]+ )?\d[\w.]*$)"
+        ),
+        ("{s}", ""),
+    ),
+    (
+        ORDINARY,
+        rf"^(?:(?:our|the) )?(?:tech )?stack ?(?::|is\b|includes\b)[^.]*?{TOOL}",
+        ("project", "stack"),
+    ),
+    (
+        ORDINARY,
+        (
+            rf"\bwe {_ADVERBS}(?:deploy|build|test|monitor|track|manage|lint|format|package|ship|host|plan) (?:\w+ )?"
+            r"(?:with|via|using|through|on|in|to) (?!I\b)(?-i:[A-Z])\w+"
+        ),
+        ("project", ""),
+    ),
+    (ORDINARY, r"^our (?:customers|users|clients) are (?:mostly|mainly|all|primarily) [^,.;]+", ("project", "")),
+    (
+        ORDINARY,
+        (
+            rf"{_AM} trying to (?:cut|quit|stop|eat|drink|lose|save|sleep) [^,.;]+|"
+            rf"{_AM} (?:not )?an? [\w -]{{2,20}} (?:person|parent|owner|native|lover)\b|"
+            rf"{_ME} (?:can'?t|don'?t|never|only) (?:do|work|work on|take meetings on|have meetings on) "
+            r"(?:mon|tues|wednes|thurs|fri|satur|sun)days\b"
+        ),
+        SPEAKER,
+    ),
     (ORDINARY, rf"{_ME} (?:drive|own|ride) (?:a|an|two) (?P<v>[^,.;]{{3,40}})", SPEAKER),
     (
         ORDINARY,
@@ -256,7 +301,7 @@ FACTS: Final[Table] = rows(
         (
             r"^(?P<s>(?:the|our|all(?: our| the)?) [\w -]{3,40}?) (?:lives? in|runs? (?:on|in)|is hosted (?:on|in|"
             r"at)|listens on|is deployed (?:to|on)|is written in|is (?:served|fronted) (?:from|"
-            r"by)) (?=[^,;]*(?-i:[A-Z\d]|-))(?P<v>[\w./: -]{2,40})"
+            r"by)) (?!my\b|\d[\d.]* ?(?:ms|s|sec\w*|min\w*|hours?)\b)(?=[^,;]*(?-i:[A-Z\d]|-))(?P<v>[\w./: -]{2,40})"
         ),
         ("{s}", ""),
     ),
@@ -314,7 +359,14 @@ PREFERENCES: Final[Table] = rows(
         r"\bmy favou?rite (?P<a>(?!one\b|part\b|thing\b)[\w-]+(?: [\w-]+)?) (?:is|are|has always been)\b",
         ("user", "favourite {a}"),
     ),
-    (CORE, rf"{_SPEAKER} want (?:all )?(?:your )?(?:answers?|replies|responses|explanations)\b[^,.;]+", SPEAKER),
+    (
+        CORE,
+        (
+            rf"{_SPEAKER}(?: want|'d like|’d like| would like) (?:all )?(?:your )?"
+            r"(?:answers?|replies|responses|explanations)\b[^,.;]+"
+        ),
+        SPEAKER,
+    ),
 )
 
 TABLES: Final = (FACTS, PREFERENCES)

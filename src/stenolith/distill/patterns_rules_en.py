@@ -145,7 +145,8 @@ DECISIONS: Final[Table] = rows(
 
 INSTRUCTIONS: Final[Table] = rows(
     Kind.INSTRUCTION,
-    "this |our |my |when i say|from now|going forward|from here|future|hencefor|from today|always|never|don't|dont |"
+    " in |this |our |my |when i say|from now|going forward|from here|future|hencefor|from today|always|never|"
+    "don't|dont |"
     "do not|call me|every time|whenever|each time|answer|repl|respon|explan|code |everything you|emails you|summar|"
     "commit mess",
     (
@@ -192,6 +193,14 @@ INSTRUCTIONS: Final[Table] = rows(
         ),
         SPEAKER,
     ),
+    (
+        RULE,
+        (
+            r"^(?:don'?t use|do not use|never use|avoid(?: using)?|no) [\w -]{3,30} in "
+            r"(?:my |our |all |any )?(?!the\b|this\b|that\b)[\w+#]* ?(?:code|files?|tests|comments|docs|commits|prs)\b"
+        ),
+        SPEAKER,
+    ),
     (RULE, r"^when I say\b.*\bI mean\b", SPEAKER),
     (
         RULE,
@@ -213,7 +222,7 @@ CONSTRAINTS: Final[Table] = rows(
         rf"^(?:never|don'?t ever|do not ever|under no circumstances) {_ACTS} {_NO_ONE}[^,.;]{{2,60}}",
         ANY_PROJECT,
     ),
-    (RULE, rf"^(?:do not|don'?t) (?P<a>{_ACTS}) (?P<s>{_NO_ONE}[^,.;]{{2,40}}?)(?= ?{_GROUND})", ("{s}", "{a}")),
+    (RULE, rf"^(?:do not|don'?t) (?P<a>{_ACTS})(?: (?P<s>{_NO_ONE}[^,.;]{{2,40}}?))??(?= ?{_GROUND})", ("{s}", "{a}")),
     (ABSOLUTE, rf"^{_LEAD_IN}{_THING} must(?: not|n't| never| always| only)? (?!{_GUESS})\w+", ("{s}", "")),
     (
         ABSOLUTE,
@@ -253,6 +262,15 @@ CONSTRAINTS: Final[Table] = rows(
         ),
         ANY_PROJECT,
     ),
+    (
+        RULE,
+        (
+            r"^(?P<s>(?:our|the) [\w -]{3,40}?) (?:can'?t|cannot|shouldn'?t|should not) be \w+(?:ed|en)\b"
+            r"[^.]*\b(?:because|since|as|until|yet)\b"
+        ),
+        ("{s}", ""),
+    ),
+    (RULE, r"^(?P<s>(?:rule|policy) [\w-]+) (?:blocks|forbids|requires|allows|prohibits) [^,.;]+", ("{s}", "")),
     (
         RULE,
         r"\b(?:company|team|security|legal|house) (?:policy|rule)\s*(?::|is\b|says\b|forbids\b|requires\b)",

@@ -124,7 +124,8 @@ def _contradicts(new: _Known, old: _Known, *, corrects: bool) -> bool:
         return False
     if new.ends is not None and old.ends is None:
         return False  # a rule for this week does not end a lasting one
-    return corrects or new.attribute not in _SEVERAL
+    several = new.attribute in _SEVERAL or new.kind is old.kind is Kind.CONSTRAINT
+    return corrects or not several  # two limits on one thing both hold until somebody says that one does not
 
 
 def _same_property(one: _Known, other: _Known) -> bool:
