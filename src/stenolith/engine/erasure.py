@@ -27,6 +27,7 @@ class Erased:
     records: list[str] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
     days: set[str] = field(default_factory=set)
+    owners: set[int] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON of ``stenolith forget --json``."""
@@ -65,6 +66,8 @@ class Erasure:
                 raise InvalidInput("say what to forget: ids, a session, or a user; an empty call deletes nothing")
         if done.days:
             await self._house.journal.rebuild_files(sorted(done.days), erase=True)
+        for touched in sorted(done.owners):
+            await self._projections.write_files(touched)
         return done
 
     async def _ids(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:
@@ -81,6 +84,7 @@ class Erasure:
         await self._records(owner_id, kept, done)
 
     async def _atoms(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:
+        done.owners.add(owner_id)
         if ids:
             change = await self._house.atoms.forget(owner_id, ids, ACTOR)
             await self._projections.follow(owner_id, change)
@@ -136,10 +140,11 @@ class Erasure:
                 await self._session(owner_id, session, done)
             atoms = [atom.id for atom, _ in await self._house.atoms.export(owner_id, "", 10_000_000)]
             await self._atoms(owner_id, atoms, done)
-            for scene in await self._house.scenes.export(owner_id):
-                await self._house.scenes.delete(owner_id, scene.scene.id)
+            scenes = [kept.scene.id for kept in await self._house.scenes.export(owner_id)]
+            await self._projections.drop(owner_id, Layer.SCENE, scenes)
+            for scene_id in scenes:
+                await self._house.scenes.delete(owner_id, scene_id)
             await self._house.jobs.delete_all(owner_id)
-            await self._projections.clear_files(owner)
 
     async def _all_sessions(self, owner_id: int) -> list[Session]:
         found: list[Session] = []

@@ -62,31 +62,38 @@ class Importing:
         report = ImportReport()
         owner_id = await self._house.owners.intern(scope)
         try:
-            for path in files:
-                for conversation in self._read(path, scope, form, report):
-                    await self._take(owner_id, scope, conversation, report)
-                    if on_progress:
-                        on_progress(report.messages, None)
+            for conversation in self._conversations(files, scope, form, report):
+                await self._take(owner_id, scope, conversation, report)
+                if on_progress:
+                    on_progress(report.messages, None)
         finally:
             await self._write_journal()
         return report
 
+    def _conversations(
+        self, files: Sequence[Path], scope: Scope, form: str, report: ImportReport
+    ) -> Iterator[Conversation]:
+        for path in files:
+            yield from self._read(path, scope, form, report)
+
     def _read(self, path: Path, scope: Scope, form: str, report: ImportReport) -> Iterator[Conversation]:
         zone = self._house.settings.zone
         choices = Choices(session_key=scope.session_key, zone=zone, seed=SeedOptions(zone=zone))
-        if not path.is_file():
-            report.errors.append({"file": str(path), "line": 0, "message": "there is no such file"})
-            return
         try:
-            for conversation in conversations(path, form, choices):
-                for problem in conversation.problems:
-                    report.errors.append({"file": str(path), "line": problem.line, "message": problem.message})
-                yield conversation
+            if path.is_file():
+                yield from self._found(path, conversations(path, form, choices), report)
+            else:
+                report.errors.append({"file": str(path), "line": 0, "message": "there is no such file"})
         except InvalidInput as error:
-            faults = error.facts.get("errors") or [error]
-            for fault in faults:
+            for fault in error.facts.get("errors") or [error]:
                 line = int(getattr(fault, "line", 0) or error.facts.get("line") or 0)
                 report.errors.append({"file": str(path), "line": line, "message": str(fault)})
+
+    def _found(self, path: Path, found: Iterator[Conversation], report: ImportReport) -> Iterator[Conversation]:
+        for conversation in found:
+            for problem in conversation.problems:
+                report.errors.append({"file": str(path), "line": problem.line, "message": problem.message})
+            yield conversation
 
     async def _take(self, owner_id: int, scope: Scope, conversation: Conversation, report: ImportReport) -> None:
         if not conversation.messages:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 from stenolith.distill.evidence import Gate
 from stenolith.distill.markdown import render_persona, render_scene
@@ -12,7 +14,6 @@ from stenolith.distill.scenes import SceneAction, SceneChange, SceneSettings, gr
 from stenolith.engine import documents
 from stenolith.engine.wiring import House
 from stenolith.model.atom import Atom
-from stenolith.model.identity import Scope
 from stenolith.model.persona import PersonaLine
 from stenolith.model.text import query_terms
 from stenolith.pipeline.stages import EMBED, SCENES
@@ -39,7 +40,7 @@ class Projections:
         house = self._house
         if change.removed:
             await self.drop(owner_id, Layer.ATOM, change.removed)
-            await house.scenes.scrub(owner_id, change.removed)
+            await self._scrub_scenes(owner_id, change.removed)
             await house.personas.scrub(owner_id, change.removed)
         added = list(change.added)
         if change.orphans:
@@ -52,6 +53,16 @@ class Projections:
             await self.request_vectors(owner_id, Layer.ATOM)
         if added or touched or change.removed:
             await self.request_scenes(owner_id)
+
+    async def _scrub_scenes(self, owner_id: int, removed: Sequence[str]) -> None:
+        """Take forgotten words out of scenes at once; one with nothing left goes, for its title repeats them too."""
+        scrubbed = await self._house.scenes.scrub(owner_id, removed)
+        await self.drop(owner_id, Layer.SCENE, [scene.id for scene in scrubbed])
+        for scene in scrubbed:
+            if not scene.lines:
+                await self._house.scenes.delete(owner_id, scene.id)
+        left = [scene for scene in scrubbed if scene.lines]
+        await self._house.index.index(documents.of_scenes(owner_id, left))
 
     async def request_scenes(self, owner_id: int) -> None:
         """Ask for the owner's scenes to be written anew, soon."""
@@ -88,7 +99,8 @@ class Projections:
         scenes = [kept.scene for kept in await house.scenes.export(owner_id) if kept.redirect_to is None]
         limits = SceneSettings(max_live=house.settings.distill.max_scenes, zone=house.settings.zone)
         vectors = await self._vectors_of(owner_id, atoms)
-        return group(atoms, scenes, vectors=vectors, now_ms=house.now(), settings=limits)
+        plan = partial(group, atoms, scenes, vectors=vectors, now_ms=house.now(), settings=limits)
+        return await asyncio.to_thread(plan)
 
     async def _vectors_of(self, owner_id: int, atoms: Sequence[Atom]) -> dict[str, Sequence[float]] | None:
         if self._house.embedder is None:
@@ -102,8 +114,7 @@ class Projections:
         house = self._house
         for change in changes:
             if change.action is SceneAction.REMOVE:
-                await house.scenes.delete(owner_id, change.scene.id)
-                await self.drop(owner_id, Layer.SCENE, [change.scene.id])
+                await self._remove_scene(owner_id, change)
                 continue
             fresh = change.action is SceneAction.CREATE
             draft = SceneDraft(
@@ -120,6 +131,14 @@ class Projections:
             await house.index.index(documents.of_scenes(owner_id, [scene]))
             cited = list(dict.fromkeys(atom for line in scene.lines for atom in line.atoms))
             await house.atoms.set_scene(owner_id, cited, scene.id)
+
+    async def _remove_scene(self, owner_id: int, change: SceneChange) -> None:
+        """Take away an empty scene; one whose atoms another took over leads there from now on."""
+        await self.drop(owner_id, Layer.SCENE, [change.scene.id])
+        if change.into and await self._house.scenes.get(owner_id, change.into) is not None:
+            await self._house.scenes.redirect(owner_id, change.scene.id, change.into)
+        else:
+            await self._house.scenes.delete(owner_id, change.scene.id)
 
     async def judge(self, owner_id: int) -> list[PersonaLine]:
         """Return the persona that the owner's atoms support now; nothing is written."""
@@ -141,12 +160,6 @@ class Projections:
         portrait = render_persona(lines).text if lines else ""
         report, face = files.write_scenes(pages), files.write_persona(portrait)
         return sum(len(part) for part in (report.written, report.removed, face.written, face.removed))
-
-    async def clear_files(self, owner: Scope) -> None:
-        """Remove the Markdown files of an owner."""
-        files = ProjectedFiles(folder_of(self._house.home, owner))
-        files.write_scenes({})
-        files.write_persona("")
 
     async def embed_missing(
         self, owner_id: int, layer: Layer, batch: int, step: Callable[[], AbstractAsyncContextManager[None]]

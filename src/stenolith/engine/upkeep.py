@@ -18,6 +18,7 @@ from stenolith.engine.wiring import DATABASE, House
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.model.identity import Scope
 from stenolith.settings import Settings
+from stenolith.store.files import make_private
 from stenolith.store.inspection import Inspection
 from stenolith.store.jobs import Job, State
 
@@ -215,10 +216,10 @@ def _unpack(archive: zipfile.ZipFile, home: Path) -> int:
     for name in names:
         if not (home / name).resolve().is_relative_to(home.resolve()):
             raise InvalidInput(f"this backup names a file outside its home: {name}")
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
     for name in names:
         path = home / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         with archive.open(name) as source, os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as sink:
             shutil.copyfileobj(source, sink)
     return len(names)

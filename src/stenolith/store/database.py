@@ -8,7 +8,7 @@ adds what differs (claims, full text).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from importlib import resources
@@ -38,6 +38,14 @@ class Database(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[None]:
         """Open, or join, the write transaction of the current task."""
 
+    async def lock(self, owner_id: int, /) -> None:
+        """Stand alone among the writers of an owner until the transaction ends.
+
+        Take it first in a transaction that writes what it decided from rows it read: SQLite has one
+        writer anyway, PostgreSQL many.  Several owners are locked in the order of their numbers.
+        Outside a transaction it is a mistake and raises RuntimeError.
+        """
+
     async def fetch(self, sql: str, /, **params: Any) -> list[Row]:
         """Run one statement and return its rows."""
 
@@ -50,8 +58,20 @@ class Database(Protocol):
     async def copy_to(self, path: Path, /) -> None:
         """Write a whole, consistent copy to the new file *path* (0600) while the store is in use."""
 
+    def notifications(self) -> AsyncIterator[None]:
+        """Yield whenever another process may have given the queue something to do; never ends by itself.
+
+        SQLite never yields: there a worker finds such work at its next poll.
+        """
+
     async def close(self) -> None:
         """Let go of every connection."""
+
+
+class Halves(bytes):
+    """Numbers of 16 bits (IEEE 754, little end first) on their way into a vector's column."""
+
+    __slots__ = ()
 
 
 @cache

@@ -85,6 +85,16 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode(errors="surrogatepass"))
 
 
+def make_private(folder: Path) -> None:
+    """Make *folder* and every missing folder above it readable for its owner alone.
+
+    ``mkdir`` gives the mode to the last folder only; those above it would be open to everybody.
+    """
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_atomic(path: Path, data: bytes) -> bool:
     """Write *data* to *path*, whole or not at all; False when the file held exactly that already."""
     with suppress(OSError):
@@ -98,7 +108,7 @@ def write_atomic(path: Path, data: bytes) -> bool:
 @contextmanager
 def open_atomic(path: Path) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of *path* when the block ends well."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as handle:

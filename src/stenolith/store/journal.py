@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import AsyncFileLock
 
 from stenolith.store.database import Database, Row, statements
-from stenolith.store.files import open_atomic
+from stenolith.store.files import make_private, open_atomic
 from stenolith.store.journal_file import DamagedLine, DayFile, JournalLine, day_files, line_of
 from stenolith.store.records import Record
 
@@ -203,7 +203,7 @@ class Journal:
     async def _locked(self) -> AsyncIterator[None]:
         """Let one task of one process at a time touch the files."""
         async with self._turn:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._folder)
             async with self._lock:
                 yield
 

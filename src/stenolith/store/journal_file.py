@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stenolith.store.files import flush_folder
+from stenolith.store.files import flush_folder, make_private
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COLUMNS = {
@@ -113,7 +113,7 @@ class DayFile:
         *durable* waits for the disk.  Without it a power cut may lose the last lines, which `verify`
         then finds; a crash of the process loses none.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.path.parent)
         fresh = not self.path.exists()
         handle = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
         try:

@@ -10,6 +10,8 @@ from importlib import resources
 from stenolith.errors import HomeTooNew, StoreUnavailable
 from stenolith.store.database import Database, Dialect
 
+SCHEMA_LOCK = 0
+"""The number that is locked while the schema changes; no owner has it."""
 _FILE = re.compile(r"(?P<dialect>sqlite|postgres)_(?P<number>\d{4})_(?P<name>\w+)\.sql")
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -51,9 +53,11 @@ async def migrate(database: Database) -> list[int]:
     steps = migrations(database.dialect)
     done: list[int] = []
     async with database.transaction():
+        await database.lock(SCHEMA_LOCK)
         await database.fetch(_LEDGER)
     for step in steps:
         async with database.transaction():
+            await database.lock(SCHEMA_LOCK)
             ledger = {row["number"]: row for row in await database.fetch("SELECT * FROM schema_migrations")}
             _check(steps, {number: row["checksum"] for number, row in ledger.items()})
             if step.number in ledger:

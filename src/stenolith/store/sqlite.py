@@ -15,6 +15,7 @@ import apsw
 
 from stenolith.errors import StoreUnavailable
 from stenolith.store.database import Dialect, Row
+from stenolith.store.files import make_private
 
 BUSY_MS = 5000
 """How long a connection waits for another process's write before it gives up."""
@@ -61,6 +62,16 @@ class SqliteDatabase:
                 raise
             finally:
                 self._inside.reset(token)
+
+    async def lock(self, _owner_id: int, /) -> None:
+        """Do nothing: whoever is inside a transaction is the only writer."""
+        if not self._inside.get():
+            raise RuntimeError("an owner is locked inside a transaction, whose end lets go of it")
+
+    async def notifications(self) -> AsyncIterator[None]:
+        """Never yield: SQLite tells one process nothing of another."""
+        await asyncio.Event().wait()
+        yield
 
     async def _begin(self) -> None:
         try:
@@ -131,7 +142,7 @@ async def open_sqlite(path: Path) -> SqliteDatabase:
 
 def _prepare(path: Path) -> None:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         if stat.S_IMODE(path.stat().st_mode) & 0o077 and os.access(path, os.W_OK):
