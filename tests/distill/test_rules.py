@@ -202,6 +202,7 @@ def test_subject_and_property_are_one_pair_however_it_is_said(text, about):
         ("I no longer use Docker Desktop", True),
         ("从现在起都用英文回复", True),
         ("I switched to Zed", True),
+        ("We use MySQL now", True),
         ("We use MySQL", False),
         ("我住在杭州", False),
     ],
@@ -313,6 +314,13 @@ def test_every_quote_is_found_in_what_was_said(texts):
     text = "\n".join(texts)
     for draft in learn(text):
         assert draft.sources[0].quote in text
+
+
+@pytest.mark.parametrize("piece", ["a ", "我", "，我", "our a b ", "I really ", "turns out ", "“", "    ", "在", "x"])
+def test_no_text_makes_reading_slow(piece):
+    begun = time.process_time()
+    learn((piece * 2000)[:2000])
+    assert time.process_time() - begun < 0.5
 
 
 def test_reading_is_quick():

@@ -1,9 +1,10 @@
 """Atoms without a model: precise rules for Chinese and English, mixed in one sentence or not.
 
-The way of an utterance: `guards.silent` (secrets, pasted texts, jokes, role play) → words of its
-own (no code, logs, quotations) → sentences → `guards.hollow` (supposed, unsure, reported, denied,
-for this once) → rows for whole sentences (lesson, decision, instruction, constraint) → rows for
-clauses (facts and preferences about the speaker or the project) → events with a date.
+The way of an utterance: words of its own (no code, logs, quotations) → sentences → rows for whole
+sentences (lesson, instruction, decision, constraint) → rows for clauses (facts and preferences about
+the speaker, their people, the project) → events with a date.  What matched must then pass the guards:
+`guards.hollow` for its sentence (supposed, unsure, reported, denied, for this once) and
+`guards.silent` for the utterance (secrets, pasted texts, jokes, role play).
 
 Only people speak here: an assistant's turn yields nothing, and so does a turn that failed.
 """
@@ -59,8 +60,9 @@ _LATIN: Final = re.compile(r"[A-Za-z]")
 _CHANGED: Final = re.compile(
     r"不再|不用了|改成|改用|改为|换成|换到|从现在起|从现在开始|改主意|更正|纠正|说错了|其实是|再也不|\b(?:actually|"
     r"no longer|any ?more|instead|from now on|going forward|correction|changed my mind|used to|not any longer|"
-    r"switched|these days)\b",
-    re.IGNORECASE,
+    r"switched|these days)\b|(?:现在|如今)(?:是|用|改|都用|叫|住)|\b(?:is|it'?s|are|am|i'?m|i|we) now\b|"
+    r"\bnow (?:use|on|in|live|work|at)\b|\w now[.!]?$",
+    re.IGNORECASE | re.ASCII,
 )
 _PARTIAL: Final = re.compile(
     r"测试(?:里|时|环境|用)|本地|部分|有的|另外|还用|也用|也喜欢|之一|\b(?:for (?!(?:the )?(?:\w+ )?(?:years?|"
