@@ -201,7 +201,8 @@ def tagged(messages: list[Message]) -> list[Message]:
     found = []
     for at, message in enumerate(messages):
         parts = [_tagged(part, f"{at}.{number}") for number, part in enumerate(message.parts)]
-        word = [Text(text=f"«u{at}»")] if message.role is Role.USER else []
+        spoken = message.role is Role.USER and message.extra.get("custom_type") != "openclaw.runtime-context"
+        word = [Text(text=f"«u{at}»")] if spoken else []
         found.append(replace(message, parts=(*parts, *word)))
     return found
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from stenolith.model.message import Message, Part, Role, Text
 from stenolith.model.provenance import ProvenanceKind
-from stenolith.replay.plan import RUNTIME_CONTEXT, Plan, is_generated, with_parts
+from stenolith.replay.plan import Plan, is_generated, is_runtime_context, with_parts
 from stenolith.replay.report import Change, Line, Passed
 
 LEGACY_OPEN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -141,7 +141,7 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role not in _SPEAKERS or message.extra.get("custom_type") == RUNTIME_CONTEXT:
+        if message.role not in _SPEAKERS or is_runtime_context(message):
             kept.append(line)
             continue
         found = [strip_context(part.text, _author(message, plan)) for part in message.parts if type(part) is Text]
@@ -168,7 +168,7 @@ def _replace_texts(parts: Sequence[Part], texts: Iterator[str]) -> list[Part]:
 
 def place_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     """Keep runtime-context messages of the current turn only, behind its user message where policy says so."""
-    spots = [at for at, line in enumerate(lines) if line.message.extra.get("custom_type") == RUNTIME_CONTEXT]
+    spots = [at for at, line in enumerate(lines) if is_runtime_context(line.message)]
     if not spots:
         return lines, ()
     start = _turn_start(lines)
@@ -195,6 +195,6 @@ def _behind_user(lines: list[Line]) -> list[Line]:
     while end < len(lines) and lines[end].message.role is Role.USER:
         end += 1
     asked = lines[start:end]
-    behind = [line for line in asked if line.message.extra.get("custom_type") == RUNTIME_CONTEXT]
-    before = [line for line in asked if line.message.extra.get("custom_type") != RUNTIME_CONTEXT]
+    behind = [line for line in asked if is_runtime_context(line.message)]
+    before = [line for line in asked if not is_runtime_context(line.message)]
     return [*lines[:start], *before, *behind, *lines[end:]]

@@ -257,10 +257,20 @@ def fill_missing_results(lines: Sequence[Line], plan: Plan) -> Passed:
             continue
         told = list(_behind(lines, at - 1))
         at += len(told)
+        if _answers_all(line.message, told):
+            kept += told
+            continue
         missing = [call for call, answer in _unanswered(lines, at - len(told) - 1) if answer is None]
         changes += [Change(rule=RULE, index=line.at, action="added", detail=f"result of {call.id}") for call in missing]
-        kept += _completed(line, told, plan) if missing else told
+        kept += _completed(line, told, plan)
     return kept, changes
+
+
+def _answers_all(message: Message, told: Sequence[Line]) -> bool:
+    """Return whether the results answer the calls one by one, in their order."""
+    results = [line.message.parts[0] for line in told]
+    found = [result.id for result in results if isinstance(result, ToolResult)]
+    return found == [part.id for part in message.parts if type(part) is ToolCall]
 
 
 def _unanswered(lines: Sequence[Line], at: int) -> Iterator[tuple[ToolCall, ToolResult | None]]:

@@ -121,6 +121,11 @@ def has_calls(message: Message) -> bool:
     return False
 
 
+def is_runtime_context(message: Message) -> bool:
+    """Return whether this is context that a runtime put beside one turn (section 1.2)."""
+    return message.role is Role.USER and message.extra.get("custom_type") == RUNTIME_CONTEXT
+
+
 def is_generated(message: Message) -> bool:
     """Return whether a replay invented this message."""
     return GENERATED in message.extra
@@ -138,8 +143,7 @@ def last_user(lines: Sequence[Line]) -> int:
     """
     for at in range(len(lines) - 1, -1, -1):
         message = lines[at].message
-        spoke = message.role is Role.USER and not is_generated(message)
-        if spoke and message.extra.get("custom_type") != RUNTIME_CONTEXT:
+        if message.role is Role.USER and not is_generated(message) and not is_runtime_context(message):
             return at
     return -1
 

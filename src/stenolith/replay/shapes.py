@@ -123,7 +123,21 @@ def _is_clean(part: Part) -> bool:
     if isinstance(part, ToolResult):
         names = part.id.isascii() and part.name.isascii()
         return names and all(type(piece) is not Text or piece.text.isascii() for piece in part.content)
-    return type(part) is not ToolCall
+    if isinstance(part, ToolCall):
+        return part.id.isascii() and part.name.isascii() and _is_plain(part.arguments)
+    return True
+
+
+def _is_plain(arguments: Any) -> bool:
+    """Return whether arguments are a flat object of ASCII texts and whole numbers, as most are."""
+    if type(arguments) is not dict:
+        return False
+    for key, value in arguments.items():
+        if type(key) is not str or not key.isascii():
+            return False
+        if not (type(value) is str and value.isascii()) and type(value) is not int and type(value) is not bool:
+            return False
+    return True
 
 
 def _clean_part(part: Part) -> Part:

@@ -68,7 +68,21 @@ class _Edit:
     notes: tuple[tuple[str, str], ...]
 
 
+def _is_sound(message: Message, plan: Plan, names: _Names) -> bool:
+    """Return whether every call can be sent as it is, which the result need not be known for."""
+    for part in message.parts:
+        if type(part) is ToolCall:
+            whole = part.partial is None and type(part.arguments) is dict and bool(part.id.strip())
+            legal = len(part.name) <= _NAME_MAX and _NAME.fullmatch(part.name) is not None
+            if not whole or not legal or not _is_offered(part.name, plan):
+                return False
+            names.seen(part.name)
+    return True
+
+
 def _checked(lines: Sequence[Line], at: int, message: Message, plan: Plan, names: _Names) -> _Edit | None:
+    if _is_sound(message, plan, names):
+        return None
     told = iter(answers(lines, at))
     parts: list[Part] = []
     dropped: set[int] = set()
@@ -185,6 +199,8 @@ def settle_failed_calls(lines: Sequence[Line], plan: Plan) -> Passed:
     A failed turn that only called keeps its calls, which then get their results, real or synthetic
     (cases.md C27), and counts as a turn that ended in tool use.
     """
+    if not any(line.message.stop_reason in _FAILED for line in lines):
+        return lines, ()
     return _per_assistant(lines, lambda at, message: _settled(lines, at, message, plan))
 
 

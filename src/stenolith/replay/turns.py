@@ -16,7 +16,6 @@ from stenolith.replay.plan import (
     CONTINUE,
     FAILURES,
     GENERATED,
-    RUNTIME_CONTEXT,
     TURN_FAILED,
     Continuation,
     Plan,
@@ -24,6 +23,7 @@ from stenolith.replay.plan import (
     has_words,
     holding,
     is_generated,
+    is_runtime_context,
     spoken,
     with_parts,
 )
@@ -87,7 +87,7 @@ def merge_turns(lines: Sequence[Line], plan: Plan) -> Passed:
 def _mergeable(first: Message, second: Message) -> bool:
     """Runtime context stays a message of its own: what it is depends on its mark."""
     return first.role is second.role and not any(
-        message.extra.get("custom_type") == RUNTIME_CONTEXT or is_generated(message) for message in (first, second)
+        is_runtime_context(message) or is_generated(message) for message in (first, second)
     )
 
 
