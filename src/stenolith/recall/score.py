@@ -21,6 +21,9 @@ from stenolith.store.search import Candidate, Statistics
 K1: Final = 0.9
 B: Final = 0.45
 """Saturation and length normalisation of BM25 for short texts (its usual 1.2 and 0.75 lose 2 points)."""
+STRANGERS: Final = 50
+"""Rows without any of the words that are thought beside the owner's: in a home of five memories about
+one gateway the word must not weigh nothing."""
 CONTEXT_SHARES: Final = (0.4, 0.75, 0.5, 0.3)
 """What a word counts in the turn two before, one before, one after and two after; 1 in the row itself."""
 SPEAKER_BONUS: Final = 0.07
@@ -91,7 +94,7 @@ def _weights(asked: QueryTerms, statistics: Statistics) -> dict[str, float]:
     found = {}
     for name in names:
         count = min(statistics.counts.get(name, 0), rows)
-        found[name] = math.log(1 + (rows - count + 0.5) / (count + 0.5))
+        found[name] = math.log(1 + (STRANGERS + rows - count + 0.5) / (count + 0.5))
     return found
 
 

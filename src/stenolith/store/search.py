@@ -26,6 +26,7 @@ POSTINGS_BUDGET: Final = 10_000
 as large were kept at 100,000 rows of one owner, all of them at 10,000; half of it kept 97 %."""
 _FALLBACK_PAIRS: Final = 4
 _STATISTICS_SECONDS: Final = 20.0
+_COUNTED_ANEW: Final = 2000
 _INDEXED_WHOLE: Final = "0-9a-z_.\\-々〇ぁ-ゖァ-ヺー㐀-䶵一-鿌가-힣"
 """Characters that SQLite's tokenizer (Unicode 6.1) is known to keep inside a token."""
 _FOREIGN: Final = re.compile(f"[^{_INDEXED_WHOLE}]")
@@ -189,11 +190,11 @@ class SearchIndex:
         return counts
 
     async def _size(self, owner_id: int, layer: Layer) -> tuple[int, float]:
-        """Return the number of rows and their mean length; both may be some seconds old."""
+        """Return the number of rows and their mean length; for many rows both may be some seconds old."""
         key = (owner_id, layer)
         now = time.monotonic()
         known = self._sizes.get(key)
-        if known is None or now - known[0] > _STATISTICS_SECONDS:
+        if known is None or known[1] < _COUNTED_ANEW or now - known[0] > _STATISTICS_SECONDS:
             sql, scope = self._sql, {"owner_id": owner_id, "layer": layer.value}
             count = await self._database.fetch(sql["search_row_count"], **scope)
             mean = await self._database.fetch(sql["search_mean_length"], **scope)
