@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from stenolith.errors import InvalidInput
-from stenolith.store.database import Database, Row, statements
+from stenolith.store.database import Database, Halves, Row, statements
 from stenolith.store.matrix import Floats, Matrix, Nearness, Place, build
 from stenolith.store.search import Layer
 
@@ -65,7 +65,7 @@ class Vectors:
         rows = _unit(vectors)
         common = {**shelf.parameters(), "dim": rows.shape[1]}
         blobs = [
-            {**common, "ref_id": ref, "vector": row.astype(np.float16).tobytes()}
+            {**common, "ref_id": ref, "vector": Halves(row.astype(np.float16).tobytes())}
             for ref, row in zip(vectors, rows, strict=True)
         ]
         async with self._database.transaction():
@@ -132,7 +132,7 @@ class Vectors:
         rows = _unit({str(at): vector for at, vector in enumerate(vectors)})
         shape = {"owner_id": _NOBODY, "layer": _ANCHOR, "model_id": model_id, "dim": rows.shape[1]}
         blobs = [
-            {**shape, "ref_id": f"{model_id} {at:02d}", "vector": row.astype(np.float16).tobytes()}
+            {**shape, "ref_id": f"{model_id} {at:02d}", "vector": Halves(row.astype(np.float16).tobytes())}
             for at, row in enumerate(rows)
         ]
         await self._database.execute_many(self._sql["put_vector"], blobs)
