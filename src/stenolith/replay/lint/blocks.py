@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from stenolith.replay.lint.pictures import Embedded
-from stenolith.replay.lint.rule import Finding, entries, serialise, word
+from stenolith.replay.lint.rule import Finding, entries, packed, word
 from stenolith.replay.policy import Policy
 
 
@@ -116,9 +116,9 @@ class Blocks:
         return self.find_images(self)
 
     @cached_property
-    def text(self) -> str:
-        """The payload as one JSON text."""
-        return serialise(self.payload)
+    def body(self) -> bytes:
+        """The whole payload packed: for a look at its size and its text."""
+        return packed(self.payload)
 
     def path(self, block: Block) -> str:
         """Return where *block* stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from stenolith.replay.report import Violation
 
 _INDEX = re.compile(r"\[(\d+)\]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
+_HALF = re.compile(rb"\xed[\xa0-\xbf]")  # the same in UTF-8
 
 
 class Finding(NamedTuple):
@@ -50,10 +52,10 @@ def run(rules: Sequence[Rule[View]], view: View) -> list[Violation]:
 
 
 def entries(value: Any) -> list[Mapping[str, Any]]:
-    """Return the members of a list; what is not an object stands as an empty one."""
+    """Return the members of a list; what is no JSON object stands as an empty one."""
     if not isinstance(value, list | tuple):
         return []
-    return [item if isinstance(item, dict) else {} for item in value]
+    return [item if type(item) is dict else {} for item in value]
 
 
 def word(value: Any) -> str:
@@ -66,18 +68,29 @@ def is_blank(value: Any) -> bool:
     return not word(value).strip()
 
 
+def packed(payload: Any) -> bytes:
+    """Return all of *payload* as bytes that hold its text in UTF-8, several times faster than JSON.
+
+    About as long as the JSON text. What is no JSON value is shown by its name.
+    """
+    try:
+        return marshal.dumps(payload, 2)  # version 2 writes every text where it stands
+    except ValueError:
+        return serialise(payload).encode(errors="surrogatepass")
+
+
 def serialise(payload: Mapping[str, Any]) -> str:
-    """Return the request body as text; what is not JSON is shown by its name."""
+    """Return the request body as text; what is no JSON value is shown by its name."""
     return json.dumps(payload, ensure_ascii=False, default=repr)
 
 
-def lone_surrogates(payload: Mapping[str, Any], body: str) -> Iterator[Finding]:
-    """Find text that cannot be encoded; *body* is the payload serialised. Only then it is walked with paths."""
-    found = SURROGATE.search(body)
-    if found is None:
+def lone_surrogates(payload: Mapping[str, Any], body: bytes) -> Iterator[Finding]:
+    """Find text that cannot be encoded; *body* is the payload packed. Only on suspicion it is walked with paths."""
+    if _HALF.search(body) is None:
         return
-    for path, text in strings(payload, ""):
-        if SURROGATE.search(text):
+    found = SURROGATE.search(serialise(payload))
+    for path, text in strings(payload, "") if found else ():
+        if found and SURROGATE.search(text):
             yield Finding(path, {"column": found.start() + 1})
 
 

@@ -31,10 +31,7 @@ def read(index: int, message: Mapping[str, Any]) -> list[Block]:
     content = message.get("content")
     if isinstance(content, str):
         return [Block(index, None, "text", {"text": content})] if content else []
-    if not isinstance(content, list | tuple):
-        return []
-    bodies = [body if isinstance(body, dict) else {} for body in content]
-    return [Block(index, at, word(body.get("type")), body) for at, body in enumerate(bodies)]
+    return [Block(index, at, word(body.get("type")), body) for at, body in enumerate(entries(content))]
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from stenolith.replay.lint import pictures
 from stenolith.replay.lint.blocks import Block, Blocks
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, serialise, word
 from stenolith.replay.policy import Prefill
 from stenolith.replay.signature import is_signature
 
@@ -129,7 +129,9 @@ def _silent_calls(seen: Blocks) -> Iterator[Finding]:
 
 
 def _heavy(seen: Blocks) -> Iterator[Finding]:
-    total = len(seen.text.encode(errors="surrogatepass"))
+    if len(seen.body) < _REQUEST // 2:  # escapes at most double a text
+        return
+    total = len(serialise(seen.payload).encode(errors="surrogatepass"))
     if total > _REQUEST:
         yield Finding("messages", {"total": total})
 
@@ -165,7 +167,7 @@ def _too_many(seen: Blocks) -> Iterator[Finding]:
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, seen.text)
+    return lone_surrogates(seen.payload, seen.body)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

@@ -173,7 +173,7 @@ def _repeated(seen: Blocks) -> Iterator[Finding]:
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, seen.text)
+    return lone_surrogates(seen.payload, seen.body)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

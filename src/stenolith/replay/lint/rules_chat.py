@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, packed, word
 from stenolith.replay.policy import DuplicateStyle, IdMode, Policy, Reasoning
 
 ID_MAX: Final = 40
@@ -240,7 +240,7 @@ def _nothing(seen: Chat) -> Iterator[Finding]:
 
 
 def _encoding(seen: Chat) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, serialise(seen.payload))
+    return lone_surrogates(seen.payload, packed(seen.payload))
 
 
 RULES: Final[tuple[Rule[Chat], ...]] = (

@@ -147,7 +147,7 @@ def _payloads(seen: Blocks) -> Iterator[Finding]:
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, seen.text)
+    return lone_surrogates(seen.payload, seen.body)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

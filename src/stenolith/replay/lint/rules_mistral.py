@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, packed, word
 from stenolith.replay.lint.rules_chat import Chat, is_json, not_nine
 from stenolith.replay.policy import Reasoning
 
@@ -117,7 +117,7 @@ def _pictures_in_results(seen: Chat) -> Iterator[Finding]:
 
 
 def _encoding(seen: Chat) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, serialise(seen.payload))
+    return lone_surrogates(seen.payload, packed(seen.payload))
 
 
 def _nothing(seen: Chat) -> Iterator[Finding]:

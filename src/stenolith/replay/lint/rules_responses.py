@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, packed, word
 from stenolith.replay.lint.rules_chat import is_json
 from stenolith.replay.policy import Policy
 
@@ -163,7 +163,7 @@ def _untyped(seen: Items) -> Iterator[Finding]:
 
 
 def _encoding(seen: Items) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, serialise(seen.payload))
+    return lone_surrogates(seen.payload, packed(seen.payload))
 
 
 RULES: Final[tuple[Rule[Items], ...]] = (

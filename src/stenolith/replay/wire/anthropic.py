@@ -9,7 +9,7 @@ from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolR
 from stenolith.replay.plan import EMPTY
 from stenolith.replay.policy import Reasoning
 from stenolith.replay.report import Hints
-from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, system_text, texts
+from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, shows, system_text, texts
 
 Test = Callable[[Mapping[str, Any]], bool]
 _NOTHING: Final = "."  # stands for a message without any content
@@ -78,7 +78,7 @@ def _said(step: Step) -> list[dict[str, Any]]:
 def _block(part: Part) -> list[dict[str, Any]]:
     if isinstance(part, Image):
         return [{"type": "image", "source": {"type": "base64", "media_type": part.mime, "data": part.data}}]
-    return [{"type": "text", "text": text.text} for text in texts([part])]
+    return [{"type": "text", "text": part.text}] if shows(part) else []
 
 
 def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:

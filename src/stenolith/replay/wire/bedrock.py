@@ -11,7 +11,7 @@ from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolR
 from stenolith.replay.plan import EMPTY
 from stenolith.replay.report import Hints
 from stenolith.replay.wire.anthropic import lacks_thinking
-from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, system_text, texts
+from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, shows, system_text, texts
 
 
 def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, Any], Hints]:
@@ -63,7 +63,7 @@ def _blocks(index: int, part: Part, conversion: Conversion) -> list[dict[str, An
 def _shown(part: Part) -> list[dict[str, Any]]:
     if isinstance(part, Image):
         return [{"image": {"format": part.mime.removeprefix("image/"), "source": {"bytes": part.data}}}]
-    return [{"text": text.text} for text in texts([part])]
+    return [{"text": part.text}] if shows(part) else []
 
 
 def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:

@@ -30,22 +30,31 @@ class Cleaner:
 
     def part(self, part: Part) -> Part:
         """Return *part* itself when it is clean, else a clean copy."""
-        match part:
-            case Text() | Thinking():
-                text = self.text(part.text)
-                return part if text is part.text else replace(part, text=text)
-            case ToolResult():
-                content = tuple(self.part(piece) for piece in part.content)
-                same = all(new is old for new, old in zip(content, part.content, strict=True))
-                kept = tuple(piece for piece in content if isinstance(piece, Text | Image))
-                return part if same else replace(part, content=kept)
-            case ToolCall():
-                return self._call(part)
-            case Image() if not (part.data.isascii() and part.mime.isascii()):
-                self.lost.append(f"image {part.mime!r} that is not base64")
-                return Text(text="[image omitted: not base64]")
-            case _:
-                return part
+        kind = type(part)
+        if kind is Text or kind is Thinking:
+            return self._words(part)
+        if kind is ToolCall:
+            return self._call(part)
+        if kind is ToolResult:
+            return self._result(part)
+        return self._image(part) if kind is Image else part
+
+    def _words(self, part: Any) -> Part:
+        text = self.text(part.text)
+        found: Part = part if text is part.text else replace(part, text=text)
+        return found
+
+    def _result(self, result: Any) -> Part:
+        content = tuple([self.part(piece) for piece in result.content])
+        found: Part = result if content == result.content else replace(result, content=content)
+        return found
+
+    def _image(self, image: Any) -> Part:
+        if image.data.isascii() and image.mime.isascii():
+            kept: Part = image
+            return kept
+        self.lost.append(f"image {image.mime!r} that is not base64")
+        return Text(text="[image omitted: not base64]")
 
     def text(self, text: str) -> str:
         """Return *text* itself when it is clean, else what may be sent of it."""
@@ -54,14 +63,18 @@ class Cleaner:
         self.lost.append(text.encode(errors="backslashreplace").decode())
         return self._unwanted.sub("", text)
 
-    def _call(self, call: ToolCall) -> ToolCall:
+    def _call(self, call: Any) -> Part:
         value = call.arguments
+        if type(value) is dict and all(map(_is_word, value)) and all(map(_is_plain, value.values())):
+            kept: Part = call
+            return kept
         try:
             arguments = self._value(_parsed(value) if isinstance(value, str) else value)
         except RecursionError:
             self.lost.append(_TOO_DEEP)
             arguments = {"input": _TOO_DEEP}
-        return call if arguments is call.arguments else replace(call, arguments=arguments)
+        changed: Part = replace(call, arguments=arguments)
+        return changed
 
     def _value(self, value: Any) -> Any:
         """Return *value* as JSON has it: clean texts, text keys, no infinite numbers."""
@@ -74,6 +87,15 @@ class Cleaner:
         if isinstance(value, list | tuple):
             return [self._value(item) for item in value]
         return value if value is None or isinstance(value, bool | int) else str(value)
+
+
+def _is_word(value: Any) -> bool:
+    """Say whether *value* is a text without anything odd in it: what most arguments hold."""
+    return type(value) is str and value.isprintable()
+
+
+def _is_plain(value: Any) -> bool:
+    return _is_word(value) or type(value) is int or value is None or value is True or value is False
 
 
 def _parsed(text: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from stenolith.model.message import Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from stenolith.replay.report import Hints
 from stenolith.replay.signature import SENTINEL, is_signature
-from stenolith.replay.wire.steps import Conversion, Step, arguments, images, result_words, system_text, texts
+from stenolith.replay.wire.steps import Conversion, Step, arguments, images, result_words, shows, system_text
 
 _PICTURE: Final = "Tool result image:"
 _NOTHING: Final = " "  # stands for a content without any part
@@ -45,7 +45,10 @@ def _add_model(contents: list[dict[str, Any]], parts: list[dict[str, Any]]) -> N
 def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     for part in parts:
-        shown += [_inline(part)] if isinstance(part, Image) else [{"text": text.text} for text in texts([part])]
+        if isinstance(part, Image):
+            shown.append(_inline(part))
+        elif shows(part):
+            shown.append({"text": part.text})
     return shown
 
 
@@ -60,7 +63,7 @@ def _model(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
         match part:
             case Thinking() if part in carried:
                 parts.append(_signed({"text": part.text, "thought": True}, part.signature))
-            case Text() if texts([part]):
+            case Text() if shows(part):
                 parts.append(_signed({"text": part.text}, part.signature))
             case ToolCall():
                 call = {"name": conversion.name(step.at, part), "args": arguments(part)}

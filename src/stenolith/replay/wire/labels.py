@@ -33,7 +33,8 @@ class Labels:
         """Return the label of *word*."""
         found = self._given.get(word)
         if found is None:
-            found = self._given[word] = next(label for label in self._tries(word) if self._free(label))
+            found = word if self._free(word) and not self._halves else self._new(word)
+            self._given[word] = found
             self._by_half.setdefault(_half(word), found)
             self._taken.add(found)
         return found
@@ -42,6 +43,9 @@ class Labels:
         """Return the label of the call that a result names, also when it names only one half."""
         known = self._given.get(word) or (self._by_half.get(_half(word)) if self._halves else None)
         return known or self[word]
+
+    def _new(self, word: str) -> str:
+        return next(label for label in self._tries(word) if self._free(label))
 
     def _tries(self, word: str) -> Iterator[str]:
         stem = _half(word) if self._halves else word

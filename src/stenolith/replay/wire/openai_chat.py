@@ -17,6 +17,7 @@ from stenolith.replay.wire.steps import (
     data_url,
     images,
     result_words,
+    shows,
     system_text,
     texts,
 )
@@ -73,8 +74,8 @@ def _content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
     for part in parts:
         if isinstance(part, Image):
             shown.append({"type": "image_url", "image_url": {"url": data_url(part)}})
-        else:
-            shown += [{"type": "text", "text": text.text} for text in texts([part])]
+        elif shows(part):
+            shown.append({"type": "text", "text": part.text})
     return shown
 
 

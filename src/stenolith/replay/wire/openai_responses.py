@@ -17,6 +17,7 @@ from stenolith.replay.wire.steps import (
     data_url,
     images,
     result_words,
+    shows,
     system_text,
     texts,
 )
@@ -63,9 +64,8 @@ class _Writer:
                     self._reason(step.at, part)
                 case ToolCall():
                     self._call(step.at, part)
-                case _:
-                    for text in texts([part]):
-                        self._say(text)
+                case Text() if shows(part):
+                    self._say(part)
         self._forget(step.at)
         self.backed = False
         if len(self.items) == before:
@@ -186,8 +186,8 @@ def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
     for part in parts:
         if isinstance(part, Image):
             shown.append({"type": "input_image", "detail": "auto", "image_url": data_url(part)})
-        else:
-            shown += [_text(text.text) for text in texts([part])]
+        elif shows(part):
+            shown.append(_text(part.text))
     return shown
 
 

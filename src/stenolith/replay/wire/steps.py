@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from stenolith.model.message import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from stenolith.replay.plan import EMPTY, is_blank, wording
@@ -74,6 +74,8 @@ class Conversion:
     def thinking(self, index: int, parts: Sequence[Part]) -> list[Thinking]:
         """Return the thinking among *parts* that this wire can carry; the report has the rest."""
         found = [part for part in parts if isinstance(part, Thinking)]
+        if not found:
+            return found
         kept = [part for part in found if self._carries(part)]
         for part in found:
             if part not in kept:
@@ -137,9 +139,14 @@ def system_text(found: Sequence[Step]) -> str:
     return "\n\n".join(word for word in words if not is_blank(word))
 
 
+def shows(part: Part) -> TypeGuard[Text]:
+    """Say whether *part* is a text that is not blank."""
+    return type(part) is Text and not is_blank(part.text)
+
+
 def texts(parts: Sequence[Part]) -> list[Text]:
     """Return the texts among *parts* that show something."""
-    return [part for part in parts if type(part) is Text and not is_blank(part.text)]
+    return [part for part in parts if shows(part)]
 
 
 def images(parts: Sequence[Part]) -> list[Image]:
