@@ -49,7 +49,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from stenolith.capture.anchor import DRIFT_MS, Anchor, Track, find_anchors
+from stenolith.capture.anchor import DRIFT_MS, Anchor, Track, find_anchors, is_near
 from stenolith.capture.clean import strip_injected
 from stenolith.model.message import Message, Text, Thinking, canonical_json, part_to_dict
 
@@ -161,15 +161,18 @@ def _is_stored(case: _Case, anchor: Anchor) -> bool:
         return anchor.evidence >= _FACTS and (not _is_late(anchor) or anchor.adjacent >= _IN_SEQUENCE)
     if anchor.adjacent >= _IN_SEQUENCE:
         return True
-    if case.mark is None:
-        return _is_resent(case, anchor)
-    if anchor.end <= case.mark:
-        return anchor.end == case.mark or anchor.evidence >= _FACTS or (bool(anchor.shifts) and not _is_late(anchor))
-    if any(held == case.mark - 1 for held, _ in anchor.pairs):
+    return _is_resent(case, anchor) if case.mark is None else _fits_mark(case, anchor, case.mark)
+
+
+def _fits_mark(case: _Case, anchor: Anchor, mark: int) -> bool:
+    """Tell a resend from a repetition by the mark, for a short match."""
+    if anchor.end <= mark:
+        return anchor.end == mark or anchor.evidence >= _FACTS or (bool(anchor.shifts) and not _is_late(anchor))
+    if _is_identical(case, anchor) or any(held == mark - 1 for held, _ in anchor.pairs):
         return True
     if anchor.shifts:
-        return _is_identical(case, anchor) or (not _is_late(anchor) and _starts_before(case, anchor))
-    return _is_identical(case, anchor) or (anchor.whole and anchor.prefix == 0)
+        return not _is_late(anchor) and _starts_before(case, anchor)
+    return anchor.whole and anchor.prefix == 0
 
 
 def _is_resent(case: _Case, anchor: Anchor) -> bool:
@@ -218,15 +221,15 @@ def _missed_between(case: _Case, anchor: Anchor) -> Iterator[int]:
     """Yield held messages that no capture has stored, though their neighbours are.
 
     Not one whose words are stored elsewhere, nor one of about the time of a stored message that was
-    not found: that is the same message in other words.
+    not found at its time: that is the same message in other words.
     """
+    held, stored = case.held.times, case.stored.times
     known = set(case.stored.digests)
-    paired = {there for _, there in anchor.pairs}
-    lost = [time for there, time in enumerate(case.stored.times) if time is not None and there not in paired]
-    for hole in sorted(anchor.holes(), key=lambda found: found.start):
+    found = {there for here, there in anchor.pairs if is_near(held[here], stored[there])}
+    lost = [time for there, time in enumerate(stored) if there not in found]
+    for hole in sorted(anchor.holes(), key=lambda gap: gap.start):
         for index in hole:
-            time = case.held.times[index]
-            edited = time is not None and any(abs(time - then) <= DRIFT_MS for then in lost)
+            edited = any(is_near(held[index], time) for time in lost)
             if not edited and case.held.digests[index] not in known:
                 yield index
 
@@ -240,8 +243,7 @@ def _edited(case: _Case, anchor: Anchor) -> Iterator[int]:
     first = len(case.stored) - anchor.missing
     for offset in range(min(anchor.missing, len(case.held) - anchor.end)):
         index = anchor.end + offset
-        now, then = case.held.times[index], case.stored.times[first + offset]
-        near = now is not None and then is not None and abs(now - then) <= DRIFT_MS
+        near = is_near(case.held.times[index], case.stored.times[first + offset])
         if (case.mark is not None and index < case.mark) or (case.mark is None and near):
             yield index
 

@@ -179,11 +179,12 @@ def _step(held: Track, stored: Track, here: int, there: int) -> tuple[int, int] 
         for step in _STEPS
         if step[0] <= here and step[1] <= there and held.digests[here - step[0]] == stored.digests[there - step[1]]
     ]
-    timely = (step for step in steps if _near(held.times[here - step[0]], stored.times[there - step[1]]))
+    timely = (step for step in steps if is_near(held.times[here - step[0]], stored.times[there - step[1]]))
     return next(timely, steps[0] if steps else None)
 
 
-def _near(now: int | None, then: int | None) -> bool:
+def is_near(now: int | None, then: int | None) -> bool:
+    """Say whether two times are known and less than a drift apart."""
     return now is not None and then is not None and abs(now - then) <= DRIFT_MS
 
 
