@@ -182,9 +182,8 @@ async def test_kill_9_loses_nothing_acknowledged_and_doubles_nothing(settings: S
     acknowledged: list[str] = []
     for life in range(4):
         process = _writer(settings, f"writer{life}")
-        lines: list[str] = []
-        for _ in range(dice.randint(5, 60)):
-            lines.append((process.stdout.readline() if process.stdout else "").strip())
+        assert process.stdout is not None
+        lines = [process.stdout.readline().strip() for _ in range(dice.randint(5, 60))]
         process.send_signal(signal.SIGKILL)
         rest = process.communicate()[0].splitlines()
         acknowledged += [line for line in [*lines, *rest] if line]
