@@ -46,7 +46,9 @@ class Cleaner:
 
     def _result(self, result: Any) -> Part:
         content = tuple([self.part(piece) for piece in result.content])
-        found: Part = result if content == result.content else replace(result, content=content)
+        name = self.text(result.name)
+        same = content == result.content and name is result.name
+        found: Part = result if same else replace(result, content=content, name=name)
         return found
 
     def _image(self, image: Any) -> Part:
@@ -64,8 +66,13 @@ class Cleaner:
         return self._unwanted.sub("", text)
 
     def _call(self, call: Any) -> Part:
-        value = call.arguments
-        if type(value) is dict and all(map(_is_word, value)) and all(map(_is_plain, value.values())):
+        value, name = call.arguments, self.text(call.name)
+        if (
+            name is call.name
+            and type(value) is dict
+            and all(map(_is_word, value))
+            and all(map(_is_plain, value.values()))
+        ):
             kept: Part = call
             return kept
         try:
@@ -73,7 +80,7 @@ class Cleaner:
         except RecursionError:
             self.lost.append(_TOO_DEEP)
             arguments = {"input": _TOO_DEEP}
-        changed: Part = replace(call, arguments=arguments)
+        changed: Part = replace(call, arguments=arguments, name=name)
         return changed
 
     def _value(self, value: Any) -> Any:
