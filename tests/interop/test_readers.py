@@ -321,10 +321,21 @@ def test_responses_items_of_one_turn_are_one_message():
         ({"role": "user", "content": [{"type": "image", "data": "", "mimeType": "image/png"}]}, "openclaw"),
     ],
 )
-def test_the_first_message_with_a_mark_tells_the_dialect(first, dialect):
+def test_a_message_with_a_mark_tells_the_dialect(first, dialect):
     plain = {"role": "system", "content": "be brief"}
     assert read_messages(json.dumps([first])).dialect == dialect
     assert read_messages(json.dumps([plain, first] if "parts" not in first else [first])).dialect == dialect
+
+
+def test_openclaw_files_may_hold_blocks_that_others_spell():
+    messages = [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]},
+        {"role": "toolResult", "tool_use_id": "c", "content": [{"type": "text", "text": "x"}]},
+        {"role": "assistant", "content": "done", "provider": "anthropic", "model": "claude"},
+    ]
+    reading = read_messages(json.dumps(messages))
+    assert reading.dialect == "openclaw"
+    assert reading.messages[2].origin == Origin(provider="anthropic", model="claude")
 
 
 # ---- layouts and complaints ----

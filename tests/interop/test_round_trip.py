@@ -33,3 +33,12 @@ def test_every_dialect_survives_the_canonical_form(dialect, data):
     assert again == reading.messages
     assert read_messages(stored, dialect="canonical").messages == reading.messages
     assert write_messages(again, dialect) == write_messages(reading.messages, dialect)
+
+
+@pytest.mark.parametrize("second", FILES)
+@pytest.mark.parametrize("first", FILES)
+def test_one_dialects_spelling_does_not_leak_into_another(first, second):
+    odd = [{"role": "user", "content": [{"type": "text", "text": "x", "odd_block_key": 1}], "odd_key": 2}]
+    written = json.dumps(write_messages(read_messages(json.dumps(odd), dialect=first).messages, second))
+    assert ("odd_key" in written) is (first == second)
+    assert ("odd_block_key" in written) is (first == second)

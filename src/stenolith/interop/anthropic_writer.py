@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, assert_never
 
 from stenolith.interop.blocks import Piece
-from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, shaped, stop_word
-from stenolith.interop.outgoing import own_details, plain_rest, result_content, said_role, signed
+from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, said_role, shaped, stop_word
+from stenolith.interop.outgoing import own_details, plain_rest, result_content, signed
 from stenolith.interop.reading import Dialect
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
@@ -34,7 +34,7 @@ def joins(results: Message, words: Message) -> bool:
     """Say whether *words* were, or may be, one Anthropic message with the *results* before them."""
     if results.role is not Role.TOOL or words.role is not Role.USER or words.extra.get("separate"):
         return False
-    return (results.id, results.timestamp) == (words.id, words.timestamp) and not fields_of(words)
+    return (results.id, results.timestamp) == (words.id, words.timestamp) and not fields_of(words, Dialect.ANTHROPIC)
 
 
 def _blocks_of(content: Any) -> list[Any]:
@@ -42,14 +42,14 @@ def _blocks_of(content: Any) -> list[Any]:
 
 
 def _blocks(message: Message) -> list[Any]:
-    return [write_block(piece) for piece in pieces_of(message)]
+    return [write_block(piece) for piece in pieces_of(message, Dialect.ANTHROPIC)]
 
 
 def _write(message: Message) -> dict[str, Any]:
     usual = Role.USER if message.role is Role.TOOL else message.role
     known: dict[str, Any] = {"id": message.id} if message.id else {}
-    known["role"] = said_role(message, usual.value)
-    fields, pieces = fields_of(message), pieces_of(message)
+    known["role"] = said_role(message, usual.value, Dialect.ANTHROPIC)
+    fields, pieces = fields_of(message, Dialect.ANTHROPIC), pieces_of(message, Dialect.ANTHROPIC)
     known |= shaped(Dialect.ANTHROPIC, message, pieces, _blocks(message))
     if message.timestamp is not None and fields.keys().isdisjoint(TIME_KEYS):
         known["timestamp"] = message.timestamp

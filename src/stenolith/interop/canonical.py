@@ -17,7 +17,7 @@ def read_canonical(value: Mapping[str, Any], zone: tzinfo) -> tuple[list[Message
         return [], "a canonical message needs a list under 'parts'"
     try:
         message = message_from_dict(value)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # TypeError: a list where a name belongs
         return [], str(error)
     moment = read_time(value.get("timestamp"), zone=zone)
     if message.timestamp is not None or moment.ms is None:

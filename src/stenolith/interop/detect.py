@@ -14,7 +14,9 @@ ENTRY_TYPES: Final = frozenset({
 _OPENCLAW_ROLES: Final = frozenset({
     "toolResult", "custom", "hookMessage", "bashExecution", "compactionSummary", "branchSummary",
 })  # fmt: skip
-_OPENCLAW_KEYS: Final = frozenset({"stopReason", "toolCallId", "errorMessage", "responseModel"})
+_OPENCLAW_KEYS: Final = frozenset({
+    "stopReason", "toolCallId", "toolName", "isError", "errorMessage", "responseModel", "provider", "api", "provenance",
+})  # fmt: skip
 _CHAT_KEYS: Final = frozenset({"tool_calls", "function_call", "reasoning_content", "refusal", "finish_reason"})
 _RESPONSE_TYPES: Final = frozenset({"function_call", "function_call_output", "reasoning", "item_reference"})
 _BLOCKS: Final[Mapping[str, Dialect]] = {
@@ -25,15 +27,28 @@ _BLOCKS: Final[Mapping[str, Dialect]] = {
     "document": Dialect.ANTHROPIC, "server_tool_use": Dialect.ANTHROPIC,
     "image_url": Dialect.OPENAI_CHAT, "input_audio": Dialect.OPENAI_CHAT,
 }  # fmt: skip
+_BLOCK_KEYS: Final[Mapping[str, Dialect]] = {
+    "textSignature": Dialect.OPENCLAW, "thinkingSignature": Dialect.OPENCLAW, "mimeType": Dialect.OPENCLAW,
+    "source": Dialect.ANTHROPIC, "signature": Dialect.ANTHROPIC, "cache_control": Dialect.ANTHROPIC,
+}  # fmt: skip
+# OpenClaw's keys are its own, but it also holds blocks as other dialects spell them: so it is asked for early.
+_ORDER: Final = (Dialect.CANONICAL, Dialect.OPENCLAW, Dialect.OPENAI_RESPONSES, Dialect.ANTHROPIC, Dialect.OPENAI_CHAT)
 
 
 def detect(values: Iterable[Any]) -> Dialect:
-    """Return the dialect of the first value that bears a mark; without any mark it is ``openai-chat``.
+    """Return the first of canonical, openclaw, openai-responses, anthropic, openai-chat that any value bears a mark of.
 
-    Plain ``{"role", "content"}`` pairs bear no mark: the chat dialects say them alike and read them alike.
+    Without any mark it is ``openai-chat``: plain ``{"role", "content"}`` pairs are said and read alike in the chat
+    dialects.
     """
-    found = (mark_of(value) for value in values)
-    return next((mark for mark in found if mark), Dialect.OPENAI_CHAT)
+    found: set[Dialect] = set()
+    for value in values:
+        mark = mark_of(value)
+        if mark is Dialect.CANONICAL:
+            return mark
+        if mark:
+            found.add(mark)
+    return next((dialect for dialect in _ORDER if dialect in found), Dialect.OPENAI_CHAT)
 
 
 def mark_of(value: Any) -> Dialect | None:
@@ -42,37 +57,26 @@ def mark_of(value: Any) -> Dialect | None:
         return None
     if isinstance(value.get("parts"), list) and "content" not in value:
         return Dialect.CANONICAL
-    kind, role = value.get("type"), value.get("role")
-    if kind in ENTRY_TYPES or isinstance(value.get("message"), Mapping):
-        return Dialect.OPENCLAW
-    if isinstance(kind, str) and role is None and (kind in _RESPONSE_TYPES or kind.endswith(("_call", "_call_output"))):
+    kind, role = str(value.get("type")), str(value.get("role"))
+    item = kind in _RESPONSE_TYPES or kind.endswith(("_call", "_call_output"))
+    if item and "role" not in value:
         return Dialect.OPENAI_RESPONSES
-    return _mark_of_message(value, kind, role)
-
-
-def _mark_of_message(value: Mapping[str, Any], kind: Any, role: Any) -> Dialect | None:
-    if role in _OPENCLAW_ROLES or not _OPENCLAW_KEYS.isdisjoint(value) or "provenance" in value:
+    entry = isinstance(value.get("message"), Mapping) or (kind in ENTRY_TYPES and "encrypted_content" not in value)
+    if entry or role in _OPENCLAW_ROLES or not _OPENCLAW_KEYS.isdisjoint(value):
         return Dialect.OPENCLAW
     if role in {"tool", "function"} or not _CHAT_KEYS.isdisjoint(value):
         return Dialect.OPENAI_CHAT
-    content = value.get("content")
-    marks = (_mark_of_block(block) for block in content) if isinstance(content, list) else iter(())
-    found = next((mark for mark in marks if mark), None)
-    if found:
-        return found
-    if kind == "message":
-        return Dialect.ANTHROPIC if "stop_reason" in value else Dialect.OPENAI_RESPONSES
-    return Dialect.ANTHROPIC if "stop_reason" in value else None
+    return _mark_of_content(value.get("content")) or _mark_of_envelope(value)
 
 
-def _mark_of_block(block: Any) -> Dialect | None:
-    if not isinstance(block, Mapping):
-        return None
-    kind = block.get("type")
-    if kind == "image":
-        return Dialect.ANTHROPIC if "source" in block else Dialect.OPENCLAW
-    if kind == "thinking":
-        return Dialect.ANTHROPIC if "signature" in block else Dialect.OPENCLAW
-    if "textSignature" in block or "cache_control" in block:
-        return Dialect.OPENCLAW if "textSignature" in block else Dialect.ANTHROPIC
-    return _BLOCKS.get(kind) if isinstance(kind, str) else None
+def _mark_of_envelope(value: Mapping[str, Any]) -> Dialect | None:
+    if "stop_reason" in value:
+        return Dialect.ANTHROPIC
+    return Dialect.OPENAI_RESPONSES if value.get("type") == "message" else None
+
+
+def _mark_of_content(content: Any) -> Dialect | None:
+    blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+    found = {_BLOCKS[kind] for block in blocks if isinstance(kind := block.get("type"), str) and kind in _BLOCKS}
+    found |= {dialect for block in blocks for key, dialect in _BLOCK_KEYS.items() if key in block}
+    return next((dialect for dialect in _ORDER if dialect in found), None)

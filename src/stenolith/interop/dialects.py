@@ -28,7 +28,7 @@ _LEADS: Final = ("system", "instructions")
 def read_messages(data: bytes | str, *, dialect: str | None = None, zone: tzinfo = UTC) -> Reading:
     """Read one conversation: a JSON array of messages, an object with ``messages``, or JSON lines.
 
-    The dialect is the one of the first message with a mark of its own (`detect`), or the one given.  ISO times without
+    The dialect is the one that the messages bear marks of (`detect`), or the one given.  ISO times without
     an offset are read in *zone* and marked ``timestamp_assumed``.  A message that cannot be read is named in the
     problems and left out.  Raises InvalidInput when nothing can be read, for an unknown dialect, and for JSON that is
     broken in the middle of an array or object.

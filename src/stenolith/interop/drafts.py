@@ -1,8 +1,9 @@
 """A message on its way from a foreign object to `Message`: nothing that the object said is dropped.
 
-Three keys of ``extra`` hold what the canonical fields have no place for: ``fields`` (the other keys of the object),
-``part_fields`` (the other keys of its blocks, by the part's index) and ``shape`` (how the content was written, where
-it is not the usual way).  The writers read them; nobody else needs to.
+Keys of ``extra`` hold what the canonical fields have no place for: ``fields`` (the other keys of the object),
+``part_fields`` (the other keys of its blocks, by the part's index), ``shape`` (how the content was written, where it is
+not the usual way), ``role`` (a name of its own), and ``dialect``, which says whose keys these are.  The writer of that
+dialect reads them; nobody else needs to.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from stenolith.interop.reading import Dialect
 from stenolith.interop.timestamps import read_time
 from stenolith.model.message import Message, Origin, Part, Role, StopReason, Text, ToolResult
 
+_RESIDUE: Final = frozenset({"fields", "part_fields", "shape", "role", "typed", "no_calls"})
 TIME_KEYS: Final = ("timestamp", "created_at", "createdAt", "created", "create_time")
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP, "end_turn": StopReason.STOP, "stop_sequence": StopReason.STOP,
@@ -127,6 +129,8 @@ class Draft:
         rests = {str(i): dict(piece.rest) for i, piece in enumerate(self.pieces) if piece.rest}
         more = {"fields": self.left, "part_fields": rests, "shape": self.odd_shape(role)}
         extra = {**self.extra, **{key: value for key, value in more.items() if value}}
+        if not extra.keys().isdisjoint(_RESIDUE):
+            extra["dialect"] = self.dialect.value
         return Message(role=role, parts=tuple(piece.part for piece in self.pieces), extra=extra, **self.known)
 
 
@@ -152,16 +156,26 @@ def _is_plain(pieces: Sequence[Piece]) -> bool:
     return isinstance(part, Text) and part.signature is None
 
 
-def pieces_of(message: Message) -> list[Piece]:
-    """Return the parts of *message*, each with what its block said beside it."""
-    rests = message.extra.get("part_fields")
-    found = rests if isinstance(rests, Mapping) else {}
+def residue_of(message: Message, dialect: Dialect) -> Mapping[str, Any]:
+    """Return what is kept in ``extra`` for the writer of *dialect*; nothing when another dialect was read."""
+    return message.extra if message.extra.get("dialect") == dialect else {}
+
+
+def pieces_of(message: Message, dialect: Dialect) -> list[Piece]:
+    """Return the parts of *message*, each with what its block said beside it in *dialect*."""
+    found = _mapping(residue_of(message, dialect).get("part_fields"))
     return [Piece(part=part, rest=_mapping(found.get(str(i)))) for i, part in enumerate(message.parts)]
 
 
-def fields_of(message: Message) -> dict[str, Any]:
-    """Return the keys that the foreign object had beside the ones we know."""
-    return dict(_mapping(message.extra.get("fields")))
+def fields_of(message: Message, dialect: Dialect) -> dict[str, Any]:
+    """Return the keys that the object had in *dialect* beside the ones we know."""
+    return dict(_mapping(residue_of(message, dialect).get("fields")))
+
+
+def said_role(message: Message, usual: str, dialect: Dialect) -> str:
+    """Return the role's name as the object had it in *dialect* (``developer``, ``function``), or the *usual* one."""
+    said = residue_of(message, dialect).get("role")
+    return said if isinstance(said, str) else usual
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -171,7 +185,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def shaped(dialect: Dialect, message: Message, pieces: Sequence[Piece], blocks: Sequence[Any]) -> dict[str, Any]:
     """Return ``{"content": …}`` with *blocks* in the shape they came in, or in the usual one; absent stays absent."""
     usual = usual_shape(dialect, message.role, pieces)
-    shape = message.extra.get("shape", usual)
+    shape = residue_of(message, dialect).get("shape", usual)
     if shape == "absent" and not blocks:
         return {}
     if shape == "null" and not blocks:

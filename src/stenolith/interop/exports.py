@@ -31,7 +31,7 @@ def read_chatgpt(value: Mapping[str, Any]) -> tuple[list[Message], list[str]]:
 
 def _branch(nodes: Mapping[str, Any], leaf: Any) -> list[Mapping[str, Any]]:
     """Return the messages from the root to *leaf*; without a known leaf all of them, as they stand."""
-    if leaf not in nodes:
+    if not isinstance(leaf, str) or leaf not in nodes:
         return [node["message"] for node in nodes.values() if isinstance(_inside(node, "message"), Mapping)]
     found: list[Mapping[str, Any]] = []
     seen: set[str] = set()

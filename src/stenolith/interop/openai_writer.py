@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from stenolith.interop.blocks import REASONING_FIELDS, Piece
 from stenolith.interop.chat import write_arguments
-from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, shaped, stop_word
+from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, residue_of, said_role, shaped, stop_word
 from stenolith.interop.outgoing import (
     data_url,
     is_silent,
     own_details,
     plain_rest,
     result_content,
-    said_role,
     split_results,
 )
 from stenolith.interop.reading import Dialect
 from stenolith.model.message import Image, Message, Opaque, Role, Text, Thinking, ToolCall, ToolResult
+
+_CHAT: Final = Dialect.OPENAI_CHAT
 
 
 def write_openai(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -31,7 +32,7 @@ def write_openai(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _write(message: Message) -> list[dict[str, Any]]:
-    results, others = split_results(pieces_of(message))
+    results, others = split_results(pieces_of(message, _CHAT))
     found = [_write_result(message, piece, piece.part) for piece in results if isinstance(piece.part, ToolResult)]
     if found and is_silent(message):
         return found
@@ -39,7 +40,7 @@ def _write(message: Message) -> list[dict[str, Any]]:
 
 
 def _write_result(message: Message, piece: Piece, result: ToolResult) -> dict[str, Any]:
-    role = said_role(message, "tool") if message.role is Role.TOOL else "tool"
+    role = said_role(message, "tool", _CHAT) if message.role is Role.TOOL else "tool"
     known: dict[str, Any] = {"role": role}
     if result.id or role != "function":
         known["tool_call_id"] = result.id
@@ -54,9 +55,9 @@ def _write_result(message: Message, piece: Piece, result: ToolResult) -> dict[st
 
 
 def _write_words(message: Message, pieces: list[Piece]) -> dict[str, Any]:
-    known: dict[str, Any] = {"role": said_role(message, message.role.value)}
+    known: dict[str, Any] = {"role": said_role(message, message.role.value, _CHAT)}
     content = [piece for piece in pieces if _is_content(piece)]
-    known |= shaped(Dialect.OPENAI_CHAT, message, content, [write_block(piece) for piece in content])
+    known |= shaped(_CHAT, message, content, [write_block(piece) for piece in content])
     if message.speaker:
         known["name"] = message.speaker
     thoughts = [piece.part for piece in pieces if isinstance(piece.part, Thinking) and not piece.part.redacted]
@@ -85,7 +86,7 @@ def _calls(message: Message, pieces: list[Piece]) -> dict[str, Any]:
             calls.append(_write_call(piece, piece.part))
         elif isinstance(piece.part, Opaque) and piece.rest.get("~call"):
             calls.append(piece.part.value)
-    if calls or message.extra.get("no_calls"):
+    if calls or residue_of(message, _CHAT).get("no_calls"):
         known["tool_calls"] = calls
     return known
 
@@ -124,13 +125,13 @@ def write_block(piece: Piece) -> Any:
 
 
 def _envelope(message: Message) -> dict[str, Any]:
-    fields = fields_of(message)
+    fields = fields_of(message, _CHAT)
     known: dict[str, Any] = {"id": message.id} if message.id else {}
     if message.timestamp is not None and fields.keys().isdisjoint(TIME_KEYS):
         known["timestamp"] = message.timestamp
     if message.role is Role.ASSISTANT:
         if message.stop_reason and "finish_reason" not in fields:
-            known["finish_reason"] = stop_word(message.stop_reason, Dialect.OPENAI_CHAT)
+            known["finish_reason"] = stop_word(message.stop_reason, _CHAT)
         if message.usage is not None:
             known["usage"] = dict(message.usage)
         if message.origin and message.origin.model:

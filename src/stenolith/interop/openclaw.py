@@ -14,13 +14,12 @@ from typing import Any, Final, assert_never
 
 from stenolith.interop.blocks import RESULT_IDS, Piece, take
 from stenolith.interop.chat import read_role
-from stenolith.interop.drafts import Draft, fields_of, pieces_of, shaped, stop_word
+from stenolith.interop.drafts import Draft, fields_of, pieces_of, said_role, shaped, stop_word
 from stenolith.interop.outgoing import (
     is_silent,
     own_details,
     plain_rest,
     result_content,
-    said_role,
     signed,
     split_results,
 )
@@ -28,6 +27,7 @@ from stenolith.interop.reading import Dialect
 from stenolith.model.message import Image, Message, Opaque, Role, Text, Thinking, ToolCall, ToolResult
 from stenolith.model.provenance import Provenance, ProvenanceKind
 
+_CLAW: Final = Dialect.OPENCLAW
 MIRRORS: Final = frozenset({"delivery-mirror", "gateway-injected"})
 _SUMMARIES: Final[Mapping[str, tuple[str, str]]] = {
     "compactionSummary": (
@@ -39,6 +39,7 @@ _SUMMARIES: Final[Mapping[str, tuple[str, str]]] = {
         "The following is a summary of a branch that this conversation came back from:",
     ),
 }
+_OWN_ROLES: Final = frozenset({*_SUMMARIES, "bashExecution", "custom", "hookMessage"})
 _SUMMARY_ROLES: Final = {name: role for role, (name, _) in _SUMMARIES.items()}
 _SUMMARY: Final = re.compile(r"[^\n]*\n\n<summary>\n(.*)\n</summary>", re.DOTALL)
 _PLACES: Final = (("session", "sourceSessionKey"), ("channel", "sourceChannel"), ("tool", "sourceTool"))
@@ -46,8 +47,8 @@ _PLACES: Final = (("session", "sourceSessionKey"), ("channel", "sourceChannel"),
 
 def read_openclaw(value: Mapping[str, Any], zone: tzinfo) -> tuple[list[Message], str]:
     """Read one bare message. Returns no message and a complaint when it has no role."""
-    said = value.get("role")
-    draft = Draft(value, Dialect.OPENCLAW)
+    said = value.get("role") if isinstance(value.get("role"), str) else ""
+    draft = Draft(value, _CLAW)
     draft.left.pop("role", None)
     draft.word("id", "id")
     draft.time(("timestamp",), zone, guess_seconds=False)
@@ -91,7 +92,7 @@ def _read_display(draft: Draft) -> None:
 
 def _read_provenance(draft: Draft) -> None:
     value = draft.left.get("provenance")
-    if not isinstance(value, Mapping) or value.get("kind") not in set(ProvenanceKind):
+    if not isinstance(value, Mapping) or value.get("kind") not in list(ProvenanceKind):
         return
     left = {key: item for key, item in value.items() if key != "kind"}
     places = {name: left.pop(key).strip() for name, key in _PLACES if isinstance(left.get(key), str)}
@@ -140,7 +141,7 @@ def write_openclaw(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _write(message: Message) -> list[dict[str, Any]]:
-    results, others = split_results(pieces_of(message))
+    results, others = split_results(pieces_of(message, _CLAW))
     found = [_write_result(message, piece, piece.part) for piece in results if isinstance(piece.part, ToolResult)]
     if found and is_silent(message):
         return found
@@ -148,7 +149,7 @@ def _write(message: Message) -> list[dict[str, Any]]:
 
 
 def _envelope(message: Message) -> dict[str, Any]:
-    fields = fields_of(message)
+    fields = fields_of(message, _CLAW)
     known: dict[str, Any] = {"id": message.id} if message.id else {}
     if message.timestamp is not None and "timestamp" not in fields:
         known["timestamp"] = message.timestamp
@@ -156,7 +157,7 @@ def _envelope(message: Message) -> dict[str, Any]:
 
 
 def _write_result(message: Message, piece: Piece, result: ToolResult) -> dict[str, Any]:
-    role = said_role(message, "toolResult") if message.role is Role.TOOL else "toolResult"
+    role = said_role(message, "toolResult", _CLAW) if message.role is Role.TOOL else "toolResult"
     known: dict[str, Any] = {"role": role, RESULT_IDS[0]: result.id}
     known |= {"toolName": result.name} if result.name else {}
     shaped_piece = piece if piece.rest.get("~shape") else Piece(part=result, rest={**piece.rest, "~shape": "blocks"})
@@ -172,11 +173,13 @@ def _write_words(message: Message, pieces: list[Piece]) -> dict[str, Any]:
     summary = _SUMMARY.fullmatch(message.text()) if extra.get("summary") in _SUMMARY_ROLES else None
     if summary:
         return {"role": _SUMMARY_ROLES[extra["summary"]], "summary": summary[1]}
-    content = shaped(Dialect.OPENCLAW, message, pieces, [write_block(piece) for piece in pieces])
+    content = shaped(_CLAW, message, pieces, [write_block(piece) for piece in pieces])
     if isinstance(extra.get("custom_type"), str):
         details = {"details": extra["details"]} if "details" in extra else {}
         return {"role": "custom", "customType": extra["custom_type"], **content, "display": message.display, **details}
-    known = {"role": said_role(message, _written_role(message.role)), **content}
+    usual = _written_role(message.role)
+    said = said_role(message, usual, _CLAW)
+    known = {"role": usual if said in _OWN_ROLES else said, **content}
     known |= {} if message.display else {"display": False}
     known |= {"provenance": _write_provenance(message.provenance)} if message.provenance else {}
     return {**known, **(_write_state(message) if message.role is Role.ASSISTANT else {})}
@@ -193,8 +196,8 @@ def _write_state(message: Message) -> dict[str, Any]:
         known = {key: text for key, text in message.origin.to_dict().items() if text}
     if message.usage is not None:
         known["usage"] = dict(message.usage)
-    if message.stop_reason and "stopReason" not in message.extra.get("fields", ()):
-        known["stopReason"] = stop_word(message.stop_reason, Dialect.OPENCLAW)
+    if message.stop_reason and "stopReason" not in fields_of(message, _CLAW):
+        known["stopReason"] = stop_word(message.stop_reason, _CLAW)
     return known if message.error is None else {**known, "errorMessage": message.error}
 
 

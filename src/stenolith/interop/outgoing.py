@@ -32,12 +32,6 @@ def _as_object(text: str) -> Any:
         return text
 
 
-def said_role(message: Message, usual: str) -> str:
-    """Return the role's name as the foreign message had it (``developer``, ``function``), or the *usual* one."""
-    said = message.extra.get("role")
-    return said if isinstance(said, str) else usual
-
-
 def result_content(piece: Piece, result: ToolResult, write: BlockWriter) -> dict[str, Any]:
     """Return ``{"content": …}`` of a tool's result, in the shape it came in; absent stays absent."""
     rests, shape = piece.rest.get("~parts"), piece.rest.get("~shape", "")

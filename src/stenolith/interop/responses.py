@@ -20,6 +20,7 @@ from stenolith.model.message import Message, Opaque, Role, Text, Thinking
 
 _CALLS: Final = ("function_call", "custom_tool_call")
 _OUTPUTS: Final = tuple(f"{call}_output" for call in _CALLS)
+_AS_ITEM: Final = {"part_fields": {"0": {"~item": True}}, "dialect": Dialect.OPENAI_RESPONSES.value}
 USUAL_BLOCK: Final[Mapping[Role, str]] = {Role.ASSISTANT: "output_text"}
 
 
@@ -59,7 +60,7 @@ class _Reader:
         elif kind.endswith("_output"):
             self.close()
             part = Opaque(kind=kind, value=dict(value))
-            self.messages.append(Message(role=Role.TOOL, parts=(part,), extra={"part_fields": {"0": {"~item": True}}}))
+            self.messages.append(Message(role=Role.TOOL, parts=(part,), extra=_AS_ITEM))
         else:
             self._add_to_turn(self._read_item(value, kind))
         return ""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from stenolith.interop.blocks import Piece
 from stenolith.interop.chat import write_arguments
-from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of
-from stenolith.interop.outgoing import data_url, own_details, plain_rest, result_content, said_role
+from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, residue_of, said_role
+from stenolith.interop.outgoing import data_url, own_details, plain_rest, result_content
+from stenolith.interop.reading import Dialect
 from stenolith.interop.responses import USUAL_BLOCK
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+
+_ITEMS: Final = Dialect.OPENAI_RESPONSES
 
 
 def write_responses(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -25,7 +28,7 @@ def write_responses(messages: Iterable[Message]) -> list[dict[str, Any]]:
 def _items(message: Message) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     words: list[Piece] = []
-    for piece in pieces_of(message):
+    for piece in pieces_of(message, _ITEMS):
         if _is_word(piece.part, piece.rest):
             words.append(piece)
             continue
@@ -100,22 +103,22 @@ def _write_words(message: Message, pieces: list[Piece]) -> dict[str, Any]:
     assistant = message.role is Role.ASSISTANT and bool(pieces)
     item = dict(pieces[0].rest.get("~message", {})) if assistant else {}
     state = _state(pieces) if assistant else {}
-    typed = item.pop("~typed", bool(state)) if assistant else message.extra.get("typed", False)
-    shape = item.pop("~shape", None) if assistant else message.extra.get("shape")
+    typed = item.pop("~typed", bool(state)) if assistant else residue_of(message, _ITEMS).get("typed", False)
+    shape = item.pop("~shape", None) if assistant else residue_of(message, _ITEMS).get("shape")
     known: dict[str, Any] = {"type": "message"} if typed else {}
-    known |= {"role": said_role(message, message.role.value), **_content(message.role, pieces, shape)}
+    known |= {"role": said_role(message, message.role.value, _ITEMS), **_content(message.role, pieces, shape)}
     known |= {"name": message.speaker} if message.speaker and not assistant else {}
     dated = {"timestamp": message.timestamp} if _dated(message) else {}
     return {**known, **state, **item, **dated} if assistant else {**known, **_envelope(message)}
 
 
 def _dated(message: Message) -> bool:
-    return message.timestamp is not None and fields_of(message).keys().isdisjoint(TIME_KEYS)
+    return message.timestamp is not None and fields_of(message, _ITEMS).keys().isdisjoint(TIME_KEYS)
 
 
 def _envelope(message: Message) -> dict[str, Any]:
     known: dict[str, Any] = {"id": message.id} if message.id else {}
-    return {**known, **({"timestamp": message.timestamp} if _dated(message) else {}), **fields_of(message)}
+    return {**known, **({"timestamp": message.timestamp} if _dated(message) else {}), **fields_of(message, _ITEMS)}
 
 
 def _content(role: Role, pieces: list[Piece], shape: Any) -> dict[str, Any]:

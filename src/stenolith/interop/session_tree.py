@@ -102,7 +102,7 @@ def _context(
 
 
 def _speaks(entry: _Entry) -> bool:
-    kind = entry.value.get("type")
+    kind = str(entry.value.get("type"))
     return kind in {"message", "custom_message", "branch_summary"} or not {"message", "role"}.isdisjoint(entry.value)
 
 
