@@ -441,3 +441,12 @@ def test_a_synthetic_result_is_marked_and_explained():
     found = clean("CC", U("q"), A(call("c1", "exec")))
     assert show(found) == f'U"q"|A[c1 exec]|R? c1 "{MISSING}"'
     assert found.messages[-1].parts[0].name == "exec"
+
+
+def test_arguments_nested_without_end_are_cut():
+    deep = value = {}
+    for _ in range(5000):
+        value["k"] = value = {}
+    found = clean("ANT", U("q"), A(call("c1", arguments=deep)), R("c1", "x"), U("z"))
+    assert "[nested too deeply]" in json.dumps(found.messages[1].parts[0].arguments)
+    send("ANT", U("q"), A(call("c1", arguments=deep)), R("c1", "x"), U("z"))

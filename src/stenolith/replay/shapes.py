@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, Final
 
 from stenolith.model.message import Image, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -24,6 +25,9 @@ _AT_HOME: Final[Mapping[Role, tuple[type[Part], ...]]] = {
     Role.TOOL: (ToolResult,),
     Role.SYSTEM: (Text,),
 }
+_NESTED: Final = frozenset({dict, list, tuple})
+_DEEPEST: Final = 200  # levels; every JSON writer and reader stops somewhere, most of them near 1,000
+_TOO_DEEP: Final = "[nested too deeply]"
 _LONE: Final = re.compile(r"[\ud800-\udfff]")
 _SUMMARIES: Final = {
     "compaction": "The conversation history before this point was compacted into the following summary:",
@@ -94,7 +98,7 @@ def _losses(line: Line, settled: Sequence[Line]) -> Iterator[Change]:
 
 def clean_text(text: str) -> str:
     """Return *text* without halves of surrogate pairs, which no provider's JSON reader takes (W-ANT-15)."""
-    return text if text.isascii() else _LONE.sub("", text)
+    return text if text.isascii() or not _LONE.search(text) else _LONE.sub("", text)
 
 
 def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
@@ -175,23 +179,23 @@ def _clean_result(result: ToolResult) -> ToolResult:
     return replace(result, content=content, id=own, name=name)
 
 
-def _clean_value(value: Any) -> Any:
+def _clean_value(value: Any, depth: int = 0) -> Any:
     """Return *value* itself when it is clean, else a clean copy."""
     kind = type(value)
     if kind is str:
-        return value if value.isascii() or not _LONE.search(value) else _LONE.sub("", value)
+        return clean_text(value)
     if kind is float:
         return value if math.isfinite(value) else str(value)
+    if kind not in _NESTED:
+        return value
+    if depth == _DEEPEST:
+        return _TOO_DEEP
     if kind is dict:
-        found = {_clean_value(key): _clean_value(item) for key, item in value.items()}
-        same = len(found) == len(value) and all(
-            a is b and c is d for (a, c), (b, d) in zip(found.items(), value.items(), strict=True)
-        )
-        return value if same else found
-    if kind is list or kind is tuple:
-        items = [_clean_value(item) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-    return value
+        found = {_clean_value(key): _clean_value(item, depth + 1) for key, item in value.items()}
+        same = len(found) == len(value) and all(map(is_, found.values(), value.values()))
+        return value if same and all(map(is_, found, value)) else found
+    items = [_clean_value(item, depth + 1) for item in value]
+    return value if all(map(is_, items, value)) else items
 
 
 def render_notes(lines: Sequence[Line], plan: Plan) -> Passed:
