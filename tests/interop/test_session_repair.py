@@ -493,6 +493,7 @@ def test_a_file_that_never_rests_is_left_alone(session):
         (json.dumps({"pid": 2**22 + 5}), True),
         ("not json", False),
     ],
+    ids=["alive", "dead", "unreadable"],
 )
 def test_a_lock_of_a_living_process_is_respected(session, body, repaired):
     path = session(HEADER, USER, BAD)
