@@ -63,6 +63,7 @@ class Atoms:
         if not atom.sources and atom.status is AtomStatus.ACTIVE:
             raise InvalidInput("an atom cites at least one record")
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             row = atom_to_row(owner_id, atom, notes, self._now())
             if not await self._database.fetch(self._sql["insert_atom"], **row):
                 return False
@@ -75,6 +76,7 @@ class Atoms:
         Raises `NotFound` when the owner has no such atom.
         """
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             if not await self._database.fetch(
                 self._sql["touch_atom"], owner_id=owner_id, atom_id=atom_id, now=self._now()
             ):
@@ -90,6 +92,7 @@ class Atoms:
         """
         now = self._now()
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             old = await self._active(owner_id, old_id)
             first = lay_out(draft, filing, atom_id=new_id("atm", now), now=now)
             successor = replace(
@@ -114,6 +117,7 @@ class Atoms:
         if old_id == successor_id:
             raise InvalidInput("an atom cannot replace itself")
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             old, successor = await self._active(owner_id, old_id), await self._active(owner_id, successor_id)
             return AtomChange(retired=(await self._retire(owner_id, old, successor, reason),))
 
@@ -122,6 +126,7 @@ class Atoms:
         if not filing.caller_key:
             raise InvalidInput("a caller's key is needed")
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             rows = await self._database.fetch(
                 self._sql["atom_of_caller_key"], owner_id=owner_id, caller_key=filing.caller_key
             )
@@ -134,12 +139,14 @@ class Atoms:
     async def withdraw(self, owner_id: int, ids: Sequence[str], reason: str) -> AtomChange:
         """Take active atoms out of use, keeping them as history; others are left alone."""
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             return AtomChange(retired=await self._close(owner_id, ids, AtomStatus.WITHDRAWN, reason, self._now()))
 
     async def revive(self, owner_id: int, ids: Sequence[str]) -> AtomChange:
         """Make superseded or withdrawn atoms active again."""
         rows: list[Row] = []
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             for atom_id in ids:
                 rows += await self._database.fetch(
                     self._sql["revive_atom"], owner_id=owner_id, atom_id=atom_id, now=self._now()
@@ -149,6 +156,7 @@ class Atoms:
     async def remove_evidence(self, owner_id: int, record_ids: Sequence[str], reason: str) -> AtomChange:
         """Cut atoms loose from deleted records; those that stood on nothing else are withdrawn."""
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             rows = await self._database.fetch(self._sql["delete_evidence"], owner_id=owner_id, ids=_dump(record_ids))
             touched = await self.get(owner_id, list(dict.fromkeys(row["atom_id"] for row in rows)))
             bare = [atom.id for atom in touched if not atom.sources]
@@ -160,6 +168,7 @@ class Atoms:
         Only the versions named are deleted: see `history` for the others of a lineage.
         """
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             orphans = await self._database.fetch(self._sql["superseded_by_atoms"], owner_id=owner_id, ids=_dump(ids))
             rows = await self._database.fetch(self._sql["delete_atoms"], owner_id=owner_id, ids=_dump(ids))
             gone = {row["atom_id"]: row for row in rows}
@@ -194,7 +203,10 @@ class Atoms:
         """Close atoms of any owner whose time is up and return them with their owners. For upkeep."""
         found: list[tuple[int, Atom]] = []
         async with self._database.transaction():
-            for row in await self._database.fetch(self._sql["due_atoms"], now=self._now(), limit=limit):
+            due = await self._database.fetch(self._sql["due_atoms"], now=self._now(), limit=limit)
+            for owner_id in sorted({row["owner_id"] for row in due}):
+                await self._database.lock(owner_id)
+            for row in due:
                 ids = [row["atom_id"]]
                 closed = await self._close(row["owner_id"], ids, AtomStatus.EXPIRED, "expired", row["expires_at"])
                 found += [(row["owner_id"], atom) for atom in closed]

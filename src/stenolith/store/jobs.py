@@ -126,18 +126,20 @@ class Jobs:
         Call it inside the transaction of the row it serves: both are committed or neither.
         """
         now = self._now()
-        rows = await self._database.fetch(
-            self._sql["enqueue_job"],
-            job_id=new_id("job", now),
-            kind=request.kind,
-            key=request.key,
-            owner_id=owner_id,
-            payload=_dump(request.payload),
-            priority=request.priority,
-            run_after=now if request.run_after is None else request.run_after,
-            hurry=int(request.hurry),
-            now=now,
-        )
+        async with self._database.transaction():
+            await self._database.lock(owner_id)
+            rows = await self._database.fetch(
+                self._sql["enqueue_job"],
+                job_id=new_id("job", now),
+                kind=request.kind,
+                key=request.key,
+                owner_id=owner_id,
+                payload=_dump(request.payload),
+                priority=request.priority,
+                run_after=now if request.run_after is None else request.run_after,
+                hurry=int(request.hurry),
+                now=now,
+            )
         return str(rows[0]["job_id"])
 
     async def get(self, owner_id: int, job_id: str) -> Job | None:
@@ -168,6 +170,7 @@ class Jobs:
         closed.  Raises `NotFound` when the owner has no such dead job.
         """
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             named = {"owner_id": owner_id, "job_id": job_id}
             twins = await self._database.fetch(self._sql["pending_twin"], **named)
             if twins:
@@ -233,6 +236,7 @@ class Jobs:
         Raises `LeaseLost` before the block when the job is no longer ours.
         """
         async with self._database.transaction():
+            await self._database.lock(job.owner_id)
             if not await self.finish(job, result):
                 raise LeaseLost
             yield
@@ -244,6 +248,7 @@ class Jobs:
         Raises `LeaseLost` before the block when the job is no longer ours.
         """
         async with self._database.transaction():
+            await self._database.lock(job.owner_id)
             if not await self.heartbeat(job, lease_ms):
                 raise LeaseLost
             yield
@@ -272,6 +277,7 @@ class Jobs:
     async def _requeue(self, job: Job, **values: Any) -> bool:
         held = {"job_id": job.id, "lease": job.lease}
         async with self._database.transaction():
+            await self._database.lock(job.owner_id)
             if not await self._database.fetch(self._sql["hold_job"], **held):
                 return False
             name = {"kind": job.kind, "owner_id": job.owner_id, "key": job.key}

@@ -51,6 +51,7 @@ class Personas:
         if not all(line.atoms for line in lines):
             raise InvalidInput("each line of a persona cites atoms")
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             before = await self.current(owner_id)
             wanted = _match(before.lines, lines)
             if not await self._write(owner_id, before.lines, wanted):
@@ -92,6 +93,7 @@ class Personas:
         """Take the lines that stand on forgotten atoms out of the portrait and of every version kept."""
         gone = frozenset(atom_ids)
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             before = await self.current(owner_id)
             kept = [line for line in before.lines if gone.isdisjoint(line.atoms)]
             for old in await self.versions(owner_id):
@@ -110,6 +112,7 @@ class Personas:
     async def restore(self, owner_id: int, current: Portrait, earlier: Sequence[Portrait]) -> bool:
         """Store a persona exactly as an export holds it; False when the owner has one already."""
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             if (await self.current(owner_id)).version:
                 return False
             # The lines' places stand in for the times of writing, which only order them.

@@ -69,6 +69,7 @@ class Scenes:
         if not draft.name or not all(line.atoms for line in draft.lines):
             raise InvalidInput("a scene has a name, and each of its lines cites atoms")
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             named = await self._row("find_scene", owner_id, name=draft.name)
             row = await self._row("get_scene", owner_id, scene_id=draft.id) if draft.id else named
             if draft.id and row is None:
@@ -147,6 +148,7 @@ class Scenes:
         Raises `NotFound` when either is missing and `InvalidInput` when it would lead back to itself.
         """
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             target = await self.get(owner_id, into_id)
             if target is None:
                 raise NotFound(f"there is no scene {into_id}")
@@ -170,6 +172,7 @@ class Scenes:
         """Mark the scenes that cite one of these atoms as due for a rewrite and return their ids."""
         found: set[str] = set()
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             for atom_id in atom_ids:
                 pattern = f'%"{_literal(atom_id)}"%'
                 rows = await self._database.fetch(self._sql["mark_scene_stale"], owner_id=owner_id, cited=pattern)
@@ -189,6 +192,7 @@ class Scenes:
         gone = frozenset(atom_ids)
         changed: list[Scene] = []
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             for row in await self._database.fetch(self._sql["every_scene"], owner_id=owner_id):
                 await self._scrub_versions(owner_id, row["scene_id"], gone)
                 content = _scrubbed(row, gone)
