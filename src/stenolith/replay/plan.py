@@ -106,10 +106,10 @@ def with_parts(line: Line, parts: Iterable[Part]) -> Line:
 
 
 def _unnumbered(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return *extra* without what a reader noted about parts by their number."""
-    if "part_fields" not in extra:
+    """Return *extra* without what a reader noted about the old parts: their other keys, how they were written."""
+    if "part_fields" not in extra and "shape" not in extra:
         return extra
-    return {key: value for key, value in extra.items() if key != "part_fields"}
+    return {key: value for key, value in extra.items() if key not in {"part_fields", "shape"}}
 
 
 def has_calls(message: Message) -> bool:

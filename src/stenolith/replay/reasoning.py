@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from stenolith.errors import InvalidInput
@@ -51,9 +52,14 @@ def reasoning_item(part: Part) -> dict[str, Any] | None:
     """Return the Responses item that a thinking part carries, or None when it carries none."""
     if type(part) is not Thinking or part.signature is None or not part.signature.startswith("{"):
         return None
+    return _read_item(part.signature)
+
+
+@lru_cache(maxsize=64)  # several passes look at the same few items of a turn
+def _read_item(signature: str) -> dict[str, Any] | None:
     try:
-        item = json.loads(part.signature)
-    except ValueError:
+        item = json.loads(signature)
+    except (ValueError, RecursionError):
         return None
     return item if isinstance(item, dict) and str(item.get("type", "")).startswith("reasoning") else None
 

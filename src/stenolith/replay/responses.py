@@ -138,7 +138,7 @@ def text_item(signature: str) -> dict[str, Any]:
         return {"id": signature}
     try:
         found = json.loads(signature)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

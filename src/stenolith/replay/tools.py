@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -155,7 +155,7 @@ def _is_whole(call: ToolCall, message: Message, plan: Plan) -> bool:
         return False
     try:
         json.loads(call.partial or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -172,7 +172,7 @@ def read_arguments(value: Any) -> Any:
     if isinstance(value, str):
         try:
             found = json.loads(value) if value.strip() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             return {"input": value}
         return found if isinstance(found, dict) else {"input": found}
     return {"input": value}
@@ -223,7 +223,7 @@ def _settled(lines: Sequence[Line], at: int, message: Message, plan: Plan) -> _E
     return _edit(message, parts, set(range(len(notes))), notes, plan)
 
 
-def _per_assistant(lines: Sequence[Line], edit: Any) -> Passed:
+def _per_assistant(lines: Sequence[Line], edit: Callable[[int, Message], _Edit | None]) -> Passed:
     """Apply *edit* to every tool-calling assistant and take the answers of dropped calls along."""
     kept: list[Line] = []
     changes: list[Change] = []
