@@ -16,7 +16,7 @@ from stenolith.recall.fuse import STRONG_COVERAGE, Hit, merge, put_past_behind, 
 from stenolith.recall.ports import Sources
 from stenolith.recall.query import Question, read_question
 from stenolith.recall.race import Arm, Finish, Found, Race, Skipped
-from stenolith.recall.readback import Reader, heirs_of, item_hit
+from stenolith.recall.readback import Reader, Wanted, heirs_of, item_hit
 from stenolith.store.search import Filter, Layer
 
 RECENT: Final = 3
@@ -182,9 +182,9 @@ class Recall:
     async def _items(self, draft: _Draft, hits: Sequence[Hit]) -> list[Item]:
         """Read the best hits again under the scope, without repeats, until there are enough."""
         reader = Reader(self._from)
-        allowed = self._conditions(draft)
+        wanted = Wanted(limit=draft.request.limit, allowed=self._conditions(draft))
         recent = [item_hit(atom) for atom in draft.value("recent") or ()]
-        arms = {"items": partial(reader.read, draft.owner_id, [*hits, *recent], draft.request.limit, allowed)}
+        arms = {"items": partial(reader.read, draft.owner_id, [*hits, *recent], wanted)}
         draft.finishes |= await self._race.run(arms, draft.moment(1) + _GRACE_S)
         selection = draft.value("items")
         if selection is None:

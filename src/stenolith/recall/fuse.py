@@ -122,4 +122,6 @@ def _pairs(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+    if min(len(one), len(other)) < REPEAT * max(len(one), len(other)):
+        return 0.0
     return len(one & other) / len(one | other)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from stenolith.model.atom import Atom, Source
@@ -21,10 +22,14 @@ def no_scan(_text: str) -> tuple[str, ...]:
     return ()
 
 
-def atom_item(atom: Atom, score: float, scan: Scan = no_scan) -> Item:
+def flagged(item: Item, scan: Scan) -> Item:
+    """Return *item* with a flag for each way in which its text reads like an order."""
+    return replace(item, flags=tuple(sorted({*scan(item.text), *item.flags} & ORDERS)))
+
+
+def atom_item(atom: Atom, score: float) -> Item:
     """Return an atom as an item; what admission flagged stays flagged."""
-    noted = atom.provenance.get("flags") if isinstance(atom.provenance, Mapping) else None
-    flags = {*scan(atom.text), *(noted if isinstance(noted, list) else [])} & ORDERS
+    noted = atom.provenance.get("flags")
     return Item(
         id=atom.id,
         layer="atom",
@@ -36,12 +41,12 @@ def atom_item(atom: Atom, score: float, scan: Scan = no_scan) -> Item:
         status=atom.status.value,
         speaker=atom.speaker,
         superseded_by=atom.superseded_by,
-        flags=tuple(sorted(flags)),
+        flags=tuple(noted) if isinstance(noted, list) else (),
         session_key=atom.session_key,
     )
 
 
-def record_item(record: Record, score: float, scan: Scan = no_scan) -> Item:
+def record_item(record: Record, score: float) -> Item:
     """Return a record as an item; it is its own evidence."""
     return Item(
         id=record.record_id,
@@ -53,7 +58,6 @@ def record_item(record: Record, score: float, scan: Scan = no_scan) -> Item:
         occurred=record.timestamp,
         status="active",
         speaker=record.speaker,
-        flags=tuple(sorted(set(scan(record.message_text)) & ORDERS)),
         session_key=record.session_key,
     )
 

@@ -11,7 +11,7 @@ from stenolith.model.atom import Atom, AtomStatus
 from stenolith.model.scene import Scene
 from stenolith.recall.context import Item
 from stenolith.recall.fuse import Hit, Repeats
-from stenolith.recall.items import atom_item, record_item, scene_item
+from stenolith.recall.items import atom_item, flagged, record_item, scene_item
 from stenolith.recall.ports import AtomReader, Sources
 from stenolith.recall.race import Found
 from stenolith.store.search import Filter, Layer
@@ -28,34 +28,37 @@ class Selection:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How many items, which may show, and whether two that say the same count as one."""
+
+    limit: int
+    allowed: Filter
+    distinct: bool = True
+
+
 class Reader:
     """Turns hits into items in their order, so that a smaller limit gives a prefix of a larger one."""
 
     def __init__(self, sources: Sources) -> None:
         self._from = sources
 
-    async def read(self, owner_id: int, hits: Sequence[Hit], limit: int, allowed: Filter) -> Found:
-        """Return up to *limit* items that are there, allowed, and no repeats of better ones."""
-        repeats, dropped = Repeats(), Counter[str]()
-        items: list[Item] = []
-        cited: set[str] = set()
-        seen: set[str] = set()
-        for start in range(0, len(hits), _AT_ONCE):
-            if len(items) >= limit:
-                break
-            chunk = [hit for hit in hits[start : start + _AT_ONCE] if hit.ref_id not in seen]
-            found = await self._load(owner_id, chunk, allowed)
+    async def read(self, owner_id: int, hits: Sequence[Hit], wanted: Wanted) -> Found:
+        """Return up to *limit* items that are there, allowed, and (if *distinct*) no repeats of better ones."""
+        choice = _Choice(wanted.distinct)
+        step = max(_AT_ONCE, wanted.limit)
+        for start in range(0, len(hits), step):
+            chunk = hits[start : start + step]
+            found = await self._load(owner_id, chunk, wanted.allowed)
             for hit in chunk:
-                item = found.get(hit.ref_id)
-                reason = _refusal(item, hit.ref_id in seen, cited, repeats) if len(items) < limit else "limit"
-                seen.add(hit.ref_id)
-                if reason or item is None:
-                    dropped[reason] += 1
-                    continue
-                items.append(item)
-                cited.update(source.record_id for source in item.sources if item.layer == Layer.ATOM.value)
-        dropped.pop("limit", None)
-        return Found(value=Selection(items=tuple(items), dropped=dict(dropped)), hits=len(items))
+                choice.take(found.get(hit.ref_id))
+                if len(choice.items) >= wanted.limit:
+                    break
+            else:
+                continue
+            break
+        items = tuple(flagged(item, self._from.scan) for item in choice.items)
+        return Found(value=Selection(items=items, dropped=dict(choice.dropped)), hits=len(items))
 
     async def _load(self, owner_id: int, hits: Sequence[Hit], allowed: Filter) -> dict[str, Item]:
         scores = {hit.ref_id: hit.score for hit in hits}
@@ -65,10 +68,10 @@ class Reader:
         if atoms:
             for atom in await self._from.atoms.get(owner_id, atoms):
                 if is_allowed(atom, allowed):
-                    found[atom.id] = atom_item(atom, scores[atom.id], self._from.scan)
+                    found[atom.id] = atom_item(atom, scores[atom.id])
         if records:
             for record in await self._from.records.get(owner_id, records):
-                found[record.record_id] = record_item(record, scores[record.record_id], self._from.scan)
+                found[record.record_id] = record_item(record, scores[record.record_id])
         if any(hit.layer is Layer.SCENE for hit in hits):
             for scene in await self._scenes(owner_id, archived=allowed.include_history):
                 if scene.id in scores:
@@ -80,13 +83,26 @@ class Reader:
         return live + (await self._from.scenes.listing(owner_id, archived=True) if archived else [])
 
 
-def _refusal(item: Item | None, known: bool, cited: set[str], repeats: Repeats) -> str:
-    """Return why an item is left out, or an empty string."""
-    if item is None:
-        return "gone"
-    if known or (item.layer == Layer.RECORD.value and item.id in cited) or not repeats.is_new(item.text):
-        return "repeat"
-    return ""
+class _Choice:
+    """Takes items in their order and leaves out what is gone or was said already."""
+
+    def __init__(self, distinct: bool) -> None:
+        self.items: list[Item] = []
+        self.dropped: Counter[str] = Counter()
+        self._repeats = Repeats() if distinct else None
+        self._known: set[str] = set()
+
+    def take(self, item: Item | None) -> None:
+        """Add *item*, or count why not. A record that an atom before it rests on is a repeat."""
+        if item is None:
+            self.dropped["gone"] += 1
+        elif item.id in self._known or (self._repeats and not self._repeats.is_new(item.text)):
+            self.dropped["repeat"] += 1
+        else:
+            self.items.append(item)
+            self._known.add(item.id)
+            if item.layer == Layer.ATOM.value:
+                self._known.update(source.record_id for source in item.sources)
 
 
 def is_allowed(atom: Atom, allowed: Filter) -> bool:

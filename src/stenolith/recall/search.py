@@ -13,7 +13,7 @@ from stenolith.recall.fuse import put_past_behind, rank, redirect
 from stenolith.recall.ports import Sources
 from stenolith.recall.query import read_question
 from stenolith.recall.race import Arm, Finish, Found, Race
-from stenolith.recall.readback import Reader, heirs_of
+from stenolith.recall.readback import Reader, Wanted, heirs_of
 from stenolith.store.search import Filter, Layer
 
 DEADLINE_MS: Final = 2000
@@ -77,5 +77,6 @@ class Search:
             known = await self._from.atoms.get(owner_id, [hit.ref_id for hit in hits])
             hits = put_past_behind(hits, {atom.id: atom.superseded_by or "" for atom in known})
         matching = [hit for hit in hits if hit.relevant or hit.coverage > 0]
-        selection = (await Reader(self._from).read(owner_id, matching, inquiry.limit, inquiry.conditions)).value
+        wanted = Wanted(limit=inquiry.limit, allowed=inquiry.conditions, distinct=False)
+        selection = (await Reader(self._from).read(owner_id, matching, wanted)).value
         return Found(value=(selection.items, len(matching)), hits=len(selection.items))
