@@ -42,3 +42,12 @@ def test_one_dialects_spelling_does_not_leak_into_another(first, second):
     written = json.dumps(write_messages(read_messages(json.dumps(odd), dialect=first).messages, second))
     assert ("odd_key" in written) is (first == second)
     assert ("odd_block_key" in written) is (first == second)
+
+
+@pytest.mark.parametrize("second", FILES)
+def test_an_unknown_part_that_is_a_text_is_never_taken_for_words(second):
+    odd = [{"role": "assistant", "content": "a", "tool_calls": ["not a call"]}]
+    found = read_messages(json.dumps(odd), dialect="openai-chat").messages
+    again = read_messages(json.dumps(write_messages(found, second)), dialect=second).messages
+    assert [message.text() for message in again] == ["a"]
+    assert "not a call" in json.dumps([message_to_dict(message) for message in again])

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from stenolith.interop.blocks import Piece
 from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, said_role, shaped, stop_word
-from stenolith.interop.outgoing import own_details, plain_rest, result_content, signed
+from stenolith.interop.outgoing import opaque, own_details, plain_rest, result_content, signed
 from stenolith.interop.reading import Dialect
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
@@ -85,7 +85,7 @@ def write_block(piece: Piece) -> Any:
         case ToolResult():
             return _write_result(piece, part)
         case Opaque():
-            return part.value
+            return opaque(part)
         case _ as never:
             assert_never(never)
 

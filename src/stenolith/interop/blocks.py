@@ -133,6 +133,11 @@ def _read_redacted(left: dict[str, Any]) -> Piece | None:
     return Piece(part=Thinking(text=words or "", signature=opaque, redacted=True), rest=left)
 
 
+def _read_opaque(left: dict[str, Any]) -> Piece | None:
+    wrapped = isinstance(left.get("value"), str) and isinstance(left.get("kind"), str)
+    return Piece(part=Opaque(kind=left["kind"], value=left["value"])) if wrapped else None
+
+
 def _read_call(left: dict[str, Any]) -> Piece | None:
     del left["type"]
     ids = {"id": take(left, CALL_IDS, str) or "", "name": left.pop("name") if _is_text(left, "name") else ""}
@@ -206,6 +211,7 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any]], Piece | None]]] = {
     **dict.fromkeys(("image_url", "input_image"), _read_image_url),
     **dict.fromkeys(("tool_result", "toolResult"), _read_result),
     **dict.fromkeys(_CALLS, _read_call),
+    "opaque": _read_opaque,
     "refusal": _read_refusal,
     "image": _read_image,
     "thinking": _read_thinking,

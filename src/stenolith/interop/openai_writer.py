@@ -11,6 +11,7 @@ from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, residue_of
 from stenolith.interop.outgoing import (
     data_url,
     is_silent,
+    opaque,
     own_details,
     plain_rest,
     result_content,
@@ -117,7 +118,7 @@ def write_block(piece: Piece) -> Any:
             url = {"url": data_url(part), **piece.rest.get("~url", {})}
             return {"type": "image_url", "image_url": url, **plain_rest(piece)}
         case Opaque():
-            return part.value
+            return opaque(part)
         case Thinking() | ToolCall() | ToolResult():
             raise ValueError("these parts are fields of a chat message, not blocks")
         case _ as never:

@@ -17,6 +17,7 @@ from stenolith.interop.chat import read_role
 from stenolith.interop.drafts import Draft, fields_of, pieces_of, said_role, shaped, stop_word
 from stenolith.interop.outgoing import (
     is_silent,
+    opaque,
     own_details,
     plain_rest,
     result_content,
@@ -219,7 +220,7 @@ def write_block(piece: Piece) -> Any:
             known |= {} if part.partial is None else {"partialJson": part.partial}
             return {**known, **signed(piece, "thoughtSignature", part.signature), **plain_rest(piece)}
         case Opaque():
-            return part.value
+            return opaque(part)
         case ToolResult():
             raise ValueError("a tool's result is a message of its own")
         case _ as never:

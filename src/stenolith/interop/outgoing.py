@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from stenolith.interop.blocks import Piece
-from stenolith.model.message import Image, Message, Role, Text, ToolResult
+from stenolith.model.message import Image, Message, Opaque, Role, Text, ToolResult, part_to_dict
 
 BlockWriter = Callable[[Piece], Any]
 
@@ -61,6 +61,11 @@ def own_details(piece: Piece, result: ToolResult) -> dict[str, Any]:
     wrapped = "~unknown_at" in piece.rest and isinstance(result.details, Mapping)
     details = result.details.get("details") if wrapped else result.details
     return {} if details is None else {"details": details}
+
+
+def opaque(part: Opaque) -> Any:
+    """Return an unknown part as it was; a text among blocks would be taken for words, so it is wrapped."""
+    return part_to_dict(part) if isinstance(part.value, str) else part.value
 
 
 def data_url(image: Image) -> str:

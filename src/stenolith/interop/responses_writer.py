@@ -9,7 +9,7 @@ from typing import Any, Final
 from stenolith.interop.blocks import Piece
 from stenolith.interop.chat import write_arguments
 from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, residue_of, said_role
-from stenolith.interop.outgoing import data_url, own_details, plain_rest, result_content
+from stenolith.interop.outgoing import data_url, opaque, own_details, plain_rest, result_content
 from stenolith.interop.reading import Dialect
 from stenolith.interop.responses import USUAL_BLOCK
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -162,4 +162,4 @@ def _write_block(piece: Piece, usual: str) -> Any:
         url = piece.rest.get("~url")
         link = {"url": data_url(part), **url} if isinstance(url, Mapping) else data_url(part)
         return {"type": kind, "image_url": link, **plain_rest(piece)}
-    return part.value if isinstance(part, Opaque) else None
+    return opaque(part) if isinstance(part, Opaque) else None
