@@ -73,10 +73,12 @@ class SearchWriter:
         if not documents:
             return
         async with self._database.transaction():
+            for owner_id in sorted({document.owner_id for document in documents}):
+                await self._database.lock(owner_id)
             rows = await self._numbered([_prepare(document) for document in documents])
             await self._database.execute_many(self._sql["put_search_row"], rows)
             alone = [row for row in rows if row["session_ref"] is None]
-            await self._put_text([(row, "") for row in alone])
+            await self.put_text([(row, "") for row in alone])
             touched = _spans((row["session_ref"], row["seq"]) for row in rows)
             fresh = {row["row_id"] for row in rows}
             for session_ref, (low, high) in touched.items():
@@ -85,6 +87,7 @@ class SearchWriter:
     async def remove(self, owner_id: int, layer: Layer, refs: Sequence[str]) -> None:
         """Take rows out of the index, and their words out of their neighbours' context."""
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             gone = await self._database.fetch(
                 self._sql["drop_search_rows"], owner_id=owner_id, layer=layer.value, refs=json.dumps(list(refs))
             )
@@ -101,19 +104,18 @@ class SearchWriter:
             await self._database.fetch(self._sql["clear_search_text"])
 
     async def _numbered(self, rows: list[Row]) -> list[Row]:
-        """Give each row its number: the one it has in the index, or the next free one."""
+        """Give each row its number: the one it has in the index, or a new one."""
         known: dict[tuple[str, str], int] = {}
         for layer in {row["layer"] for row in rows}:
             refs = json.dumps([row["ref_id"] for row in rows if row["layer"] == layer])
             found = await self._database.fetch(self._sql["search_rows_known"], layer=layer, refs=refs)
             known |= {(layer, row["ref_id"]): int(row["row_id"]) for row in found}
-        last = int((await self._database.fetch(self._sql["search_last_row"]))[0]["row_id"])
+        keys = dict.fromkeys((row["layer"], row["ref_id"]) for row in rows)
+        new = [key for key in keys if key not in known]
+        fresh = await self._database.fetch(self._sql["search_new_rows"], count=len(new)) if new else []
+        known |= {key: int(row["row_id"]) for key, row in zip(new, fresh, strict=True)}
         for row in rows:
-            key = (row["layer"], row["ref_id"])
-            if key not in known:
-                last += 1
-                known[key] = last
-            row["row_id"] = known[key]
+            row["row_id"] = known[row["layer"], row["ref_id"]]
         return rows
 
     async def _refresh(self, session_ref: int, low: int, high: int, fresh: frozenset[int] | set[int]) -> None:
@@ -133,9 +135,10 @@ class SearchWriter:
             for row, context in changed
         ]
         await self._database.execute_many(self._sql["set_search_context"], marks)
-        await self._put_text(changed)
+        await self.put_text(changed)
 
-    async def _put_text(self, rows: Sequence[tuple[Row, str]]) -> None:
+    async def put_text(self, rows: Sequence[tuple[Row, str]]) -> None:
+        """Write the words of rows of the index, each with its context, into the full-text table."""
         texts = []
         for row, context in rows:
             before = scoped(row["owner_id"], Layer(row["layer"]))

@@ -69,6 +69,7 @@ class Vectors:
             for ref, row in zip(vectors, rows, strict=True)
         ]
         async with self._database.transaction():
+            await self._database.lock(shelf.owner_id)
             await self._count_in(shelf, rows)
             await self._database.execute_many(self._sql["put_vector"], blobs)
 
@@ -95,6 +96,7 @@ class Vectors:
         """Delete the vectors of rows, whatever model made them."""
         scope = {"owner_id": owner_id, "layer": layer.value}
         async with self._database.transaction():
+            await self._database.lock(owner_id)
             gone = await self._database.fetch(self._sql["drop_vectors"], **scope, refs=json.dumps(list(refs)))
             if gone:
                 await self._database.fetch(self._sql["vectors_changed"], **scope)

@@ -153,5 +153,5 @@ DELETE FROM search_rows;
 -- name: clear_search_text
 DELETE FROM search_fts;
 
--- name: search_last_row
-SELECT COALESCE(MAX(row_id), 0) AS row_id FROM search_rows;
+-- name: search_new_rows
+SELECT nextval(pg_get_serial_sequence('search_rows', 'row_id')) AS row_id FROM generate_series(1, :count);

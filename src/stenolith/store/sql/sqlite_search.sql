@@ -94,8 +94,11 @@ ORDER BY j.key;
 SELECT s.row_id, s.ref_id FROM json_each(:refs) j CROSS JOIN search_rows s
 WHERE s.layer = :layer AND s.ref_id = j.value;
 
--- name: search_last_row
-SELECT COALESCE(MAX(row_id), 0) AS row_id FROM search_rows;
+-- name: search_new_rows
+WITH RECURSIVE fresh (row_id) AS (
+  SELECT COALESCE(MAX(row_id), 0) + 1 FROM search_rows UNION ALL SELECT row_id + 1 FROM fresh LIMIT :count
+)
+SELECT row_id FROM fresh;
 
 -- name: put_search_row
 INSERT INTO search_rows
