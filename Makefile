@@ -15,7 +15,7 @@ demo: .venv/.run ## Run the main job on the conversations that ship with stenoli
 	@$(BIN)/stenolith demo
 
 test: .venv/.dev ## Run the tests (under ten minutes on two cores)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 check: .venv/.dev ## Lint, format, types and import directions
 	$(BIN)/ruff check .
