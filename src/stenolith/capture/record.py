@@ -13,6 +13,7 @@ from stenolith.capture.turn import Turn
 from stenolith.errors import InvalidInput
 from stenolith.model.identity import Scope, new_id
 from stenolith.model.message import Message, Role, message_from_dict, message_to_dict
+from stenolith.model.provenance import ProvenanceKind
 from stenolith.store.database import Database
 from stenolith.store.records import Record, Records
 from stenolith.store.transcripts import Entry, MessageStatus, Session, StoredMessage, Transcripts, TurnState
@@ -161,8 +162,8 @@ class Scribe:
         """Prepare one message: secrets out, then the words of its record, or the reason for none."""
         kept = message_from_dict(self.given.redact(message_to_dict(message)))
         draft = Draft(index=index, message=kept, digest=digest)
-        if kept.role not in {Role.USER, Role.ASSISTANT}:
-            draft.reason = f"{kept.role.value} message: kept in the transcript"
+        draft.reason = _not_said(kept)
+        if draft.reason:
             return draft
         cleaned = clean(kept.text(), role=kept.role, original=original)
         draft.text = self.given.redact(cleaned.search_text if kept.role is Role.ASSISTANT else cleaned.text)
@@ -220,6 +221,25 @@ class Recorder:
 
     def _draft(self, turn: Turn, index: int, digest: str) -> Draft:
         return self._scribe.draft(index, turn.messages[index], digest, turn.original_at(index))
+
+
+_WRITTEN_BY_HOSTS = {"summary": "a summary", "bash": "a command's output", "custom_type": "a host's own entry"}
+_SENT_BY_MACHINES = {ProvenanceKind.INTER_SESSION: "another session", ProvenanceKind.INTERNAL_SYSTEM: "the system"}
+
+
+def _not_said(message: Message) -> str:
+    """Return why a message holds nobody's words, or an empty text when user or assistant said it.
+
+    Such messages stay in the transcript; as records they would be searched and learned from as if a
+    person had typed them.
+    """
+    if message.role not in {Role.USER, Role.ASSISTANT}:
+        return f"{message.role.value} message: kept in the transcript"
+    for name, what in _WRITTEN_BY_HOSTS.items():
+        if name in message.extra:
+            return f"{what}: kept in the transcript"
+    sender = _SENT_BY_MACHINES.get(message.provenance.kind) if message.provenance else None
+    return f"sent by {sender}: kept in the transcript" if sender else ""
 
 
 def require_session(scope: Scope) -> None:

@@ -270,7 +270,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
 def message_from_dict(value: Mapping[str, Any]) -> Message:
     """Read the canonical JSON form. Raises ValueError with the reason when it has no known role."""
     role = value.get("role")
-    if role not in set(Role):
+    if not isinstance(role, str) or role not in set(Role):
         raise ValueError(f"role must be one of user, assistant, tool, system; got {role!r}")
     origin = value.get("origin")
     reason = value.get("stop_reason")
@@ -282,7 +282,7 @@ def message_from_dict(value: Mapping[str, Any]) -> Message:
         id=_word(value.get("id")),
         timestamp=stamp if isinstance(stamp, int) and not isinstance(stamp, bool) else None,
         origin=Origin.from_dict(origin),
-        stop_reason=StopReason(reason) if reason in set(StopReason) else None,
+        stop_reason=StopReason(reason) if isinstance(reason, str) and reason in set(StopReason) else None,
         error=_optional(value.get("error")),
         provenance=Provenance.from_dict(value.get("provenance")),
         usage=usage if isinstance(usage, Mapping) else None,

@@ -35,8 +35,9 @@ class Provenance:
     @classmethod
     def from_dict(cls, value: Any) -> Provenance | None:
         """Read the canonical form; an unknown kind means that nothing is known."""
-        if not isinstance(value, Mapping) or value.get("kind") not in set(ProvenanceKind):
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        if not isinstance(kind, str) or kind not in set(ProvenanceKind):
             return None
         text = {key: str(value.get(key) or "").strip() for key in ("session", "channel", "tool")}
         extra = value.get("extra")
-        return cls(kind=ProvenanceKind(value["kind"]), **text, extra=extra if isinstance(extra, Mapping) else None)
+        return cls(kind=ProvenanceKind(kind), **text, extra=extra if isinstance(extra, Mapping) else None)
