@@ -118,6 +118,17 @@ IN_OUT = [
     ("[[reply_to_current]] [media attached: /tmp/a.ogg (audio/ogg)] q", "q"),
     # a block that holds fence lines of its own, behind a person's forgotten fence
     ("```\nmy code\n\n<memory-context>\n```json\n{}\n```\n</memory-context>", "```\nmy code"),
+    # everything OpenClaw may put in front at once
+    (
+        "[media attached: /tmp/a.jpg (image/jpeg) | /tmp/a.jpg]\nTo send an image back, prefer the tool. "
+        "Keep caption in the text body.\nSystem: [2026-04-01 16:30:01 GMT+8] Feishu DM\n\n"
+        + META
+        + "\n\n"
+        + STAMP
+        + "继续",
+        "继续",
+    ),
+    ("Sender: ⟦openclaw:ctx⟧\r\n```json\r\n{}\r\n```\r\n\r\nContext: ⟦openclaw:ctx⟧\n#1 hi\n\nq", "q"),
     # a nested block of another row
     ("<memory-context>\n<system-reminder>x</system-reminder>\n</memory-context>\nq", "q"),
 ]

@@ -34,9 +34,10 @@ no mark, no times; more follows                        stored when the payload s
 no mark, no times; nothing follows                     stored when no other message is held
 =====================================================  ==========================================
 
-When the last stored messages are not among the held ones (hidden or edited by the host), three
-facts are needed, a fact being a different message or a direct sequence. A message with the text
-and the very time of a stored one is that one wherever it stands. Messages in front of the first
+A fact is a different message, or two in direct sequence. When the last stored messages are not
+among the held ones (hidden or edited by the host), three facts and a payload that starts before
+the last stored time are needed, or five facts without times; and no more than the mark allows.
+A message with the text and the very time of a stored one is that one wherever it stands. Messages in front of the first
 pair are older than the tail that was compared, and never new. One that stands between two stored
 neighbours with nothing stored in its place was missed, and is new.
 """
@@ -57,6 +58,7 @@ By = Literal["mark", "content", "clock", "first"]
 
 _IN_SEQUENCE: Final = 4
 _FACTS: Final = 3
+_FACTS_UNTIMED: Final = 5
 # The reference's safety valve: more than eight messages that are all new by time alone are suspect.
 _MANY: Final = 8
 _WINDOW: Final = 64
@@ -157,18 +159,32 @@ def _shift(found: Alignment, start: int) -> Alignment:
 
 def _is_stored(case: _Case, anchor: Anchor) -> bool:
     """Decide by the table of this module whether the paired messages are the stored ones."""
-    if anchor.missing:
-        return anchor.evidence >= _FACTS and (not _is_late(anchor) or anchor.adjacent >= _IN_SEQUENCE)
     if anchor.adjacent >= _IN_SEQUENCE:
         return True
+    if anchor.missing:
+        return _is_cut_short(case, anchor)
     return _is_resent(case, anchor) if case.mark is None else _fits_mark(case, anchor, case.mark)
+
+
+def _is_cut_short(case: _Case, anchor: Anchor) -> bool:
+    """Believe a short match although the last stored messages are not held any more."""
+    if case.mark is not None and anchor.end > case.mark and not _reaches(anchor, case.mark):
+        return False
+    if not anchor.shifts:
+        return anchor.evidence >= _FACTS_UNTIMED
+    return anchor.evidence >= _FACTS and not _is_late(anchor) and _starts_before(case, anchor)
+
+
+def _reaches(anchor: Anchor, mark: int) -> bool:
+    """Say whether the message right before the mark is among the pairs: position proves the rest."""
+    return any(held == mark - 1 for held, _ in anchor.pairs)
 
 
 def _fits_mark(case: _Case, anchor: Anchor, mark: int) -> bool:
     """Tell a resend from a repetition by the mark, for a short match."""
     if anchor.end <= mark:
         return anchor.end == mark or anchor.evidence >= _FACTS or (bool(anchor.shifts) and not _is_late(anchor))
-    if _is_identical(case, anchor) or any(held == mark - 1 for held, _ in anchor.pairs):
+    if _is_identical(case, anchor) or _reaches(anchor, mark):
         return True
     if anchor.shifts:
         return not _is_late(anchor) and _starts_before(case, anchor)
