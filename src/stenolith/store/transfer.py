@@ -44,6 +44,7 @@ TABLES: Final = (
     Table(name="jobs", key=("job_id",)),
     Table(name="cursors", key=("stage", "owner_id", "key")),
     Table(name="meta", key=("name",)),
+    Table(name="model_usage", key=("day", "owner_id", "kind", "model")),
     Table(name="tombstones", key=("layer", "owner_id", "hash")),
     Table(name="audit", key=("audit_id",)),
     Table(name="search_rows", key=("row_id",), numbered=True),
@@ -163,7 +164,11 @@ async def _pages(database: Database, table: Table) -> AsyncIterator[list[Row]]:
 
 def _portable(table: Table, row: Mapping[str, Any]) -> Row:
     """Return a row as both databases hold it: PostgreSQL knows no NUL in a text."""
-    kept = {name: value.replace("\0", "\ufffd") if isinstance(value, str) else value for name, value in row.items()}
+    kept: Row = {name: _without_nul(value) for name, value in row.items()}
     if table.name == "vectors":
-        kept["vector"] = Halves(kept["vector"])
+        kept["vector"] = Halves(row["vector"])
     return kept
+
+
+def _without_nul(value: Any) -> Any:
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import psycopg
 import pytest
@@ -80,12 +80,12 @@ async def _take() -> str:
     return url
 
 
-async def create_database(*, template: str = _TEMPLATE) -> str:
+async def create_database(*, template: str = _TEMPLATE, options: LiteralString = "") -> str:
     """Return the URL of a new, migrated database; with *template* ``template0`` one without any table."""
     name = new_id("db")
     async with await _connect(_url()) as connection:
         await _make_template(connection)
-        await connection.execute(_named("CREATE DATABASE {} TEMPLATE {}", name, template))
+        await connection.execute(_named("CREATE DATABASE {} TEMPLATE {} " + options, name, template))
     return _url(name)
 
 
@@ -123,9 +123,9 @@ async def _connect(url: str) -> AsyncConnection[Any]:
     return await psycopg.AsyncConnection.connect(url, autocommit=True)
 
 
-def _named(statement: str, *names: str) -> sql.Composed:
+def _named(statement: LiteralString, *names: str) -> sql.Composed:
     return sql.SQL(statement).format(*map(sql.Identifier, names))
 
 
-async def _rows(connection: AsyncConnection[Any], statement: str, *values: str) -> list[Any]:
+async def _rows(connection: AsyncConnection[Any], statement: LiteralString, *values: str) -> list[Any]:
     return await (await connection.execute(statement, values)).fetchall()

@@ -236,6 +236,21 @@ CREATE TABLE meta (
   value TEXT COLLATE "C" NOT NULL
 );
 
+-- What language models cost: counts and money, never words.
+CREATE TABLE model_usage (
+  day TEXT COLLATE "C" NOT NULL,
+  owner_id BIGINT NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  model TEXT COLLATE "C" NOT NULL,
+  calls BIGINT NOT NULL DEFAULT 0,
+  failed BIGINT NOT NULL DEFAULT 0,
+  tokens_in BIGINT NOT NULL DEFAULT 0,
+  tokens_out BIGINT NOT NULL DEFAULT 0,
+  cost DOUBLE PRECISION NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, owner_id, kind, model)
+);
+CREATE INDEX model_usage_owner ON model_usage (owner_id, day);
+
 -- What was deleted, without its content: a keyed hash that a re-import is compared with.
 CREATE TABLE tombstones (
   layer TEXT COLLATE "C" NOT NULL,
