@@ -141,6 +141,25 @@ def test_correcting_by_id_and_by_query_replaces_and_says_what(shell) -> None:
     assert len(shell("list", "atoms", "--json").json["items"]) == 1
 
 
+def test_what_held_then_can_be_asked_of_every_reading_command(shell) -> None:
+    atom = _learned(shell)
+    new = shell("correct", atom["id"], "鉴权模块现在可以重构了", "--json").json
+    shell("work", "--until-idle")
+    then = ["--as-of", "2026-08-15", "--json"]
+    assert [item["id"] for item in shell("list", "atoms", *then).json["items"]] == [atom["id"]]
+    assert shell("show", new["id"], *then).json["id"] == atom["id"]
+    assert [item["id"] for item in shell("recall", "鉴权 重构", *then).json["items"]][:1] == [atom["id"]]
+    assert [item["id"] for item in shell("search", "memories", "鉴权 重构", *then).json["items"]] == [atom["id"]]
+    assert shell("persona", *then).json["lines"] == []
+    assert shell("scene", new["scene"] or atom["scene"], *then).code == 1
+    assert [item["id"] for item in shell("list", "atoms", "--json").json["items"]] == [new["id"]]
+
+
+def test_jobs_alone_lists_the_queue(shell) -> None:
+    shell("capture", "-", "--session", "s1", stdin=TURN)
+    assert [item["kind"] for item in shell("jobs", "--json").json["items"]] == ["distill"]
+
+
 def test_a_key_of_the_caller_replaces(shell) -> None:
     shell("remember", "Standup is at nine", "--key", "standup")
     shell("remember", "Standup is at ten", "--key", "standup")

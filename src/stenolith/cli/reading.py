@@ -68,7 +68,7 @@ async def search(
     return 0
 
 
-async def show(identifier: str, /, *, common: Common = COMMON) -> int:
+async def show(identifier: str, /, *, as_of: str | None = None, common: Common = COMMON) -> int:
     """Walk down from any id to the words that were said, when, and by whom.
 
     Example: stenolith show atm_01k...
@@ -76,10 +76,13 @@ async def show(identifier: str, /, *, common: Common = COMMON) -> int:
     Parameters
     ----------
     identifier
-        Id of a persona line, scene, atom, record or message, or a scene's name.
+        Id of a persona line, scene, atom or record, or a scene's name.
+    as_of
+        The version that held then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        found = await memory.show(identifier, scope=common.scope())
+        when = memory.moment(as_of) if as_of else None
+        found = await memory.show(identifier, scope=common.scope(), as_of=when)
         zone = memory.settings.zone
     emit(common.json, found, lambda: _tell_tree(found, zone, 0))
     return 0
@@ -103,6 +106,7 @@ async def list_(
     limit: int = 50,
     cursor: str | None = None,
     status: str | None = None,
+    as_of: str | None = None,
     common: Common = COMMON,
 ) -> int:
     """List atoms, scenes, sessions or records, a page at a time.
@@ -119,9 +123,12 @@ async def list_(
         The `next` of the page before.
     status
         Only this status (atoms: active, superseded, expired, withdrawn).
+    as_of
+        The atoms that held then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        page = await memory.list(layer, scope=common.scope(), limit=limit, cursor=cursor, status=status)
+        when = memory.moment(as_of) if as_of else None
+        page = await memory.list(layer, scope=common.scope(), limit=limit, cursor=cursor, status=status, as_of=when)
         zone = memory.settings.zone
     emit(common.json, page, lambda: _tell_items(page["items"], zone))
     if page["next"] and not common.json:
@@ -139,7 +146,7 @@ def _tell_items(items: list[dict[str, Any]], zone: Any) -> None:
         say("Nothing found.", "dim")
 
 
-async def scene(name: str, /, *, common: Common = COMMON) -> int:
+async def scene(name: str, /, *, as_of: str | None = None, common: Common = COMMON) -> int:
     """Print a scene: the dossier of one project or topic, every line citing its atoms.
 
     Example: stenolith scene "鉴权模块"
@@ -148,19 +155,28 @@ async def scene(name: str, /, *, common: Common = COMMON) -> int:
     ----------
     name
         Name, title or id of the scene; `stenolith list scenes` shows them.
+    as_of
+        As it was written then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        found = await memory.scene(name, scope=common.scope())
+        when = memory.moment(as_of) if as_of else None
+        found = await memory.scene(name, scope=common.scope(), as_of=when)
     emit(common.json, found, lambda: say(found["markdown"]))
     return 0
 
 
-async def persona(*, common: Common = COMMON) -> int:
+async def persona(*, as_of: str | None = None, common: Common = COMMON) -> int:
     """Print the persona: what is stable across days and scenes, and what still lacks evidence.
 
     Example: stenolith persona --user ana
+
+    Parameters
+    ----------
+    as_of
+        As it was drawn then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        found = await memory.persona(scope=common.scope())
+        when = memory.moment(as_of) if as_of else None
+        found = await memory.persona(scope=common.scope(), as_of=when)
     emit(common.json, found, lambda: say(found["markdown"]))
     return 0

@@ -64,6 +64,7 @@ def _tell_work(report: dict[str, Any]) -> None:
 jobs = App(name="jobs", help="See the queue: what is pending, what failed, what was given up.")
 
 
+@jobs.default
 @jobs.command(name="list")
 async def list_jobs(*, common: Common = COMMON) -> int:
     """List the jobs that are pending or running.

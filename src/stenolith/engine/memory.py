@@ -20,7 +20,7 @@ from stenolith.engine.exporting import Exporting
 from stenolith.engine.importing import Importing
 from stenolith.engine.learning import Learning
 from stenolith.engine.projections import Projections
-from stenolith.engine.reading import ListedLayer, Reading
+from stenolith.engine.reading import ListedLayer, Page, Reading
 from stenolith.engine.rebuilding import Rebuilding
 from stenolith.engine.replaying import Wish, destination
 from stenolith.engine.sessions import Sessions
@@ -251,9 +251,12 @@ class Memory:
         """Return every version of a memory, oldest first. Raises `NotFound`."""
         return await self._curation.history(scope, atom_id)
 
-    async def show(self, identifier: str, *, scope: Scope) -> View:
-        """Walk down from an id to the words that were said, when, and by whom. Raises `NotFound`."""
-        return await self._reading.show(scope, identifier)
+    async def show(self, identifier: str, *, scope: Scope, as_of: int | None = None) -> View:
+        """Walk down from an id to the words that were said, when, and by whom. Raises `NotFound`.
+
+        *as_of* (epoch ms, here and below) shows the version of an atom that held then.
+        """
+        return await self._reading.show(scope, identifier, as_of)
 
     async def list(
         self,
@@ -263,17 +266,19 @@ class Memory:
         limit: int = 50,
         cursor: str | None = None,
         status: str | None = None,
+        as_of: int | None = None,
     ) -> View:
-        """Return one page of a layer as ``items`` and ``next``."""
-        return await self._reading.listing(layer, scope, limit=limit, cursor=cursor, status=status)
+        """Return one page of a layer as ``items`` and ``next``; atoms may be those that held at *as_of*."""
+        page = Page(limit=limit, cursor=cursor, status=status, as_of=as_of)
+        return await self._reading.listing(layer, scope, page)
 
-    async def scene(self, name: str, *, scope: Scope) -> View:
-        """Return a scene's Markdown with its citations. Raises `NotFound`."""
-        return await self._reading.scene(scope, name)
+    async def scene(self, name: str, *, scope: Scope, as_of: int | None = None) -> View:
+        """Return a scene's Markdown with its citations, as it stands or as it stood. Raises `NotFound`."""
+        return await self._reading.scene(scope, name, as_of)
 
-    async def persona(self, *, scope: Scope) -> View:
+    async def persona(self, *, scope: Scope, as_of: int | None = None) -> View:
         """Return the persona's Markdown with its citations, candidates included."""
-        return await self._reading.persona(scope)
+        return await self._reading.persona(scope, as_of)
 
     async def replay(self, wish: Wish, *, scope: Scope) -> View:
         """Return the stored session as a payload for a provider: ``payload report hints violations``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from stenolith.distill.markdown import Markdown, render_persona, render_scene
@@ -14,9 +15,20 @@ from stenolith.model.atom import Atom, AtomStatus
 from stenolith.model.identity import Scope
 from stenolith.model.persona import PersonaLine
 from stenolith.model.scene import Line, Scene
-from stenolith.store.atom_rows import AtomQuery
+from stenolith.store.atom_rows import AtomQuery, held_at
+from stenolith.store.persona import Portrait
 
 ListedLayer = Literal["atoms", "scenes", "sessions", "records"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What part of a layer is wanted. *as_of* (epoch ms) asks for the atoms that held then, on one page."""
+
+    limit: int = 50
+    cursor: str | None = None
+    status: str | None = None
+    as_of: int | None = None
 
 
 class Reading:
@@ -26,55 +38,81 @@ class Reading:
         self._house = house
         self._projections = projections
 
-    async def listing(
-        self, layer: ListedLayer, scope: Scope, *, limit: int, cursor: str | None, status: str | None
-    ) -> View:
+    async def listing(self, layer: ListedLayer, scope: Scope, page: Page) -> View:
         """Return one page as ``items`` and the ``next`` cursor, None at the end."""
-        if not 1 <= limit <= 10_000:
-            raise InvalidInput(f"limit runs from 1 to 10000; got {limit}")
+        if not 1 <= page.limit <= 10_000:
+            raise InvalidInput(f"limit runs from 1 to 10000; got {page.limit}")
+        if page.as_of is not None and layer != "atoms":
+            raise InvalidInput("only atoms hold for a time: ask for them with as-of")
         owner_id = await self._house.owners.find(scope)
         match layer:
             case "atoms":
-                return await self._atoms(owner_id, limit, cursor, status)
+                return await self._atoms(owner_id, page)
             case "scenes":
-                return await self._scenes(owner_id, limit, cursor, status)
+                return await self._scenes(owner_id, page)
             case "sessions":
-                return await self._sessions(owner_id, limit, cursor)
+                return await self._sessions(owner_id, page)
             case "records":
-                return await self._records(owner_id, scope, limit, cursor)
+                return await self._records(owner_id, scope, page)
 
-    async def _atoms(self, owner_id: int, limit: int, cursor: str | None, status: str | None) -> View:
-        if status is not None and status not in set(AtomStatus):
-            raise InvalidInput(f"status is one of {', '.join(AtomStatus)}; got {status!r}")
-        statuses = (AtomStatus(status),) if status else (AtomStatus.ACTIVE,)
-        page = await self._house.atoms.listing(owner_id, AtomQuery(statuses=statuses, limit=limit, cursor=cursor or ""))
-        return {"items": [atom_view(atom) for atom in page.items], "next": page.next or None}
+    async def _atoms(self, owner_id: int, page: Page) -> View:
+        if page.status is not None and page.status not in set(AtomStatus):
+            raise InvalidInput(f"status is one of {', '.join(AtomStatus)}; got {page.status!r}")
+        if page.as_of is not None:
+            held = await self._house.atoms.as_of(owner_id, page.as_of, page.limit)
+            return {"items": [atom_view(atom) for atom in held], "next": None}
+        statuses = (AtomStatus(page.status),) if page.status else (AtomStatus.ACTIVE,)
+        wanted = AtomQuery(statuses=statuses, limit=page.limit, cursor=page.cursor or "")
+        found = await self._house.atoms.listing(owner_id, wanted)
+        return {"items": [atom_view(atom) for atom in found.items], "next": found.next or None}
 
-    async def _scenes(self, owner_id: int, limit: int, cursor: str | None, status: str | None) -> View:
-        skip = _number(cursor)
-        scenes = await self._house.scenes.listing(owner_id, archived=status == "archived", limit=limit + 1, skip=skip)
+    async def _scenes(self, owner_id: int, page: Page) -> View:
+        skip, limit = _number(page.cursor), page.limit
+        archived = page.status == "archived"
+        scenes = await self._house.scenes.listing(owner_id, archived=archived, limit=limit + 1, skip=skip)
         more = str(skip + limit) if len(scenes) > limit else None
         return {"items": [scene_view(scene) for scene in scenes[:limit]], "next": more}
 
-    async def _sessions(self, owner_id: int, limit: int, cursor: str | None) -> View:
-        sessions = await self._house.transcripts.page(owner_id, _number(cursor), limit + 1)
+    async def _sessions(self, owner_id: int, page: Page) -> View:
+        limit = page.limit
+        sessions = await self._house.transcripts.page(owner_id, _number(page.cursor), limit + 1)
         more = str(sessions[limit - 1].session_ref) if len(sessions) > limit else None
         return {"items": [session_view(session) for session in sessions[:limit]], "next": more}
 
-    async def _records(self, owner_id: int, scope: Scope, limit: int, cursor: str | None) -> View:
-        records = await self._house.records.page(owner_id, cursor or "", limit + 1, scope.session_key)
+    async def _records(self, owner_id: int, scope: Scope, page: Page) -> View:
+        limit = page.limit
+        records = await self._house.records.page(owner_id, page.cursor or "", limit + 1, scope.session_key)
         more = records[limit - 1].record_id if len(records) > limit else None
         return {"items": [record_view(record) for record in records[:limit]], "next": more}
 
-    async def scene(self, scope: Scope, name: str) -> View:
+    async def scene(self, scope: Scope, name: str, as_of: int | None = None) -> View:
         """Return a scene's Markdown and what each of its lines cites. Raises `NotFound`."""
         owner_id = await self._house.owners.find(scope)
         scene = await self._find_scene(owner_id, name)
+        if scene is not None and as_of is not None:
+            scene = await self._scene_then(owner_id, scene, as_of)
         if scene is None:
             raise NotFound(f"there is no scene {name!r} under this scope; `stenolith list scenes` names them")
         cited = [atom for line in scene.lines for atom in line.atoms]
         atoms = {atom.id: atom for atom in await self._house.atoms.get(owner_id, cited)}
         return {**scene_view(scene), **_page(render_scene(scene, atoms, self._house.settings.zone))}
+
+    async def _scene_then(self, owner_id: int, scene: Scene, at: int) -> Scene | None:
+        """Return a scene as it was written at *at*, None when it was not there yet."""
+        versions = await self._house.scenes.versions(owner_id, scene.id)
+        past = [version for version in versions if version.recorded_at <= at]
+        if not past:
+            return None
+        last = past[-1]
+        return replace(
+            scene,
+            title=last.title,
+            summary=last.summary,
+            terms=last.terms,
+            lines=last.lines,
+            version=last.version,
+            updated_at=last.recorded_at,
+        )
 
     async def _find_scene(self, owner_id: int, name: str) -> Scene | None:
         found = await self._house.scenes.get(owner_id, name)
@@ -83,18 +121,25 @@ class Reading:
         every = [kept.scene for kept in await self._house.scenes.export(owner_id)]
         return next((scene for scene in every if scene.title.casefold() == name.casefold()), None)
 
-    async def persona(self, scope: Scope) -> View:
+    async def persona(self, scope: Scope, as_of: int | None = None) -> View:
         """Return the persona's Markdown, what its lines cite, and the lines themselves."""
         owner_id = await self._house.owners.find(scope)
         portrait = await self._house.personas.current(owner_id)
+        if as_of is not None:
+            versions = await self._house.personas.versions(owner_id)
+            past = [version for version in versions if version.recorded_at <= as_of]
+            portrait = past[-1] if past else Portrait()
         lines = [_line_view(line) for line in portrait.lines]
         page = _page(render_persona(portrait.lines)) if portrait.lines else {"markdown": "", "citations": []}
         return {**page, "version": portrait.version, "lines": lines}
 
-    async def show(self, scope: Scope, identifier: str) -> View:
+    async def show(self, scope: Scope, identifier: str, as_of: int | None = None) -> View:
         """Walk down from *identifier* to the words that were said, when, and by whom. Raises `NotFound`."""
         owner_id = await self._house.owners.find(scope)
         atoms = await self._house.atoms.get(owner_id, [identifier])
+        if atoms and as_of is not None:
+            versions = await self._house.atoms.history(owner_id, identifier)
+            atoms = [atom for atom in versions if held_at(atom, as_of)][-1:]
         if atoms:
             return (await self._atom_nodes(owner_id, atoms))[0]
         records = await self._house.records.get(owner_id, [identifier])
