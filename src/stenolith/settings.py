@@ -16,8 +16,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -63,6 +65,33 @@ class EmbedderSettings(_Group):
     """Vector length to ask for; the server's own when unset."""
     threads: int = Field(default=1, ge=1)
     """Processor threads of an embedded model."""
+
+
+class LlmSettings(_Group):
+    """Which language model distils memories. Its key is no setting: ``STENOLITH_LLM__API_KEY``, or a 0600 file."""
+
+    kind: Literal["none", "openai", "anthropic"] = "none"
+    """Protocol of the server (``openai``: anything that speaks ``/chat/completions``); ``none`` distils by rules."""
+    url: str = ""
+    """Base address, such as ``http://127.0.0.1:8080/v1``; the provider's own when empty."""
+    model: str = ""
+    """Model name to ask that server for."""
+    deadline_ms: int = Field(default=60_000, ge=1000, le=240_000)
+    """Milliseconds one call may take, retries included."""
+    max_tokens: int = Field(default=4096, ge=64)
+    """Tokens one answer may have."""
+    window_tokens: int = Field(default=4000, ge=100)
+    """Tokens of conversation that one call reads; longer turns are read in parts."""
+    concurrency: int = Field(default=2, ge=1)
+    """Calls that run at once."""
+    tokens_per_day: int = Field(default=0, ge=0)
+    """Tokens a day may cost; then work waits for midnight. 0 is no limit."""
+    cost_per_day: float = Field(default=0, ge=0)
+    """Money a day may cost, in the currency of the prices. 0 is no limit."""
+    input_price: float = Field(default=0, ge=0)
+    """Price of a million tokens that the model reads."""
+    output_price: float = Field(default=0, ge=0)
+    """Price of a million tokens that it writes."""
 
 
 class DistillSettings(_Group):
@@ -119,6 +148,7 @@ class Settings(BaseSettings):
     capture: CaptureSettings = CaptureSettings()
     recall: RecallSettings = RecallSettings()
     embedder: EmbedderSettings = EmbedderSettings()
+    llm: LlmSettings = LlmSettings()
     distill: DistillSettings = DistillSettings()
     replay: ReplaySettings = ReplaySettings()
 
@@ -139,6 +169,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let arguments beat the environment, and the environment beat the file."""
+        if isinstance(env_settings, EnvSettingsSource):
+            env_settings.env_vars = {name: value for name, value in env_settings.env_vars.items() if not _is_key(name)}
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, _config_file.get())
 
     @property
@@ -201,5 +233,15 @@ def load(config: Path | None = None, **given: Any) -> Settings:
 
 def _explain(error: ValidationError, config: Path | None) -> str:
     where = f" (from {config} or the environment)" if config else " (from the environment or stenolith.toml)"
-    lines = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}; got {item.get('input')!r}" for item in error.errors()]
-    return f"setting{where}: " + "; ".join(lines)
+    return f"setting{where}: " + "; ".join(_line(".".join(map(str, item["loc"])), item) for item in error.errors())
+
+
+def _line(name: str, item: ErrorDetails) -> str:
+    if _is_key(name):
+        return f"{name}: a key is no setting; put it into STENOLITH_LLM__API_KEY or name a 0600 file in ..._FILE"
+    return f"{name}: {item['msg']}; got {item.get('input')!r}"
+
+
+def _is_key(name: str) -> bool:
+    """Say whether a variable or a setting holds a key, which is read where it is used and shown nowhere."""
+    return re.search(r"(?:api_?)?key(?:_file)?$|token$|secret$", name, re.IGNORECASE) is not None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stenolith.errors import InvalidInput
 
 Floats = NDArray[np.floating]
 Purpose = Literal["query", "passage"]
@@ -41,8 +44,9 @@ class Embedder(Protocol):
 class Prompt:
     """One structured question to a language model.
 
-    *schema* is the JSON Schema that the answer has to satisfy and *name* what it is called in logs
-    and in providers that want a name.  *deadline_ms* bounds the whole call, retries included.
+    *schema* is the JSON Schema that the answer has to satisfy and *name* what it is called in logs,
+    in the ledger and in providers that want a name.  *deadline_ms* bounds the whole call, retries
+    included; *max_tokens* the answer (0: as the client is configured).
     """
 
     name: str
@@ -50,23 +54,60 @@ class Prompt:
     user: str
     schema: Mapping[str, Any]
     deadline_ms: int = 60_000
+    max_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What calls cost: tokens read and written, and money in the currency of the configured price."""
+
+    input: int = 0
+    output: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum of two bills."""
+        return Usage(input=self.input + other.input, output=self.output + other.output, cost=self.cost + other.cost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What came back: the *value* that was read from *text*, and what it cost."""
+    """What came back: the answer's *text*, and what it cost.
 
-    value: Any
+    *truncated* says that the provider stopped before the model had finished.
+    """
+
     text: str
     model: str
-    usage: Mapping[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    truncated: bool = False
+
+
+class Obstacle(StrEnum):
+    """Why a model that works cannot answer one prompt."""
+
+    TOO_LONG = "too long"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+
+
+class Unanswerable(InvalidInput):
+    """The model works, but gave no usable answer about this text."""
+
+    def __init__(self, message: str, obstacle: Obstacle) -> None:
+        super().__init__(message, obstacle=obstacle.value)
+        self.obstacle = obstacle
 
 
 class LanguageModel(Protocol):
     """Answers a prompt with JSON.
 
-    Obligations: ``complete`` returns a value that its schema describes as far as the provider can
-    promise it (the caller checks again), or raises `ModelUnavailable` with the reason.
+    Obligations:
+    * ``complete`` asks for what the schema describes as firmly as the provider allows; the caller
+      reads and checks the text again.
+    * It raises `ModelUnavailable` with a plain sentence when no answer can be had now (the fact
+      ``retry_after_ms`` when the provider named a time), and `Unanswerable` when this prompt will
+      not be answered at any time.  Neither holds a key or the words of the prompt.
     """
 
     @property

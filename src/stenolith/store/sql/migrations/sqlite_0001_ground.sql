@@ -232,6 +232,21 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What language models cost: counts and money, never words.
+CREATE TABLE model_usage (
+  day TEXT NOT NULL,
+  owner_id INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  model TEXT NOT NULL,
+  calls INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  tokens_in INTEGER NOT NULL DEFAULT 0,
+  tokens_out INTEGER NOT NULL DEFAULT 0,
+  cost REAL NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, owner_id, kind, model)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX model_usage_owner ON model_usage (owner_id, day);
+
 -- What was deleted, without its content: a keyed hash that a re-import is compared with.
 CREATE TABLE tombstones (
   layer TEXT NOT NULL,
