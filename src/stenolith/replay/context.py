@@ -141,7 +141,7 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role not in _SPEAKERS or is_runtime_context(message):
+        if not _is_suspicious(message) or is_runtime_context(message):
             kept.append(line)
             continue
         found = [strip_context(part.text, _author(message, plan)) for part in message.parts if type(part) is Text]
@@ -154,6 +154,20 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
 
 
 _SPEAKERS: Final = frozenset({Role.USER, Role.ASSISTANT})
+
+
+def _is_suspicious(message: Message) -> bool:
+    """Return whether a text of a user or an assistant may hold context at all: nearly none does."""
+    if message.role not in _SPEAKERS:
+        return False
+    for part in message.parts:
+        if type(part) is Text:
+            text = part.text
+            if LEGACY_OPEN in text or text[:1] == "[" or "⟦ctx:" in text:
+                return True
+            if "(untrusted" in text or "OpenClaw runtime context" in text:
+                return True
+    return False
 
 
 def _author(message: Message, plan: Plan) -> Author:

@@ -26,7 +26,7 @@ _HALF_MAX: Final = 64
 _CALL: Final = re.compile(r"call_[A-Za-z0-9_-]{1,59}")
 _ITEM: Final = re.compile(r"fc_[A-Za-z0-9_-]{1,61}")
 
-Namer = Callable[[Message], Sequence[str]]
+Namer = Callable[[Message], list[str]]
 
 
 def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
@@ -44,16 +44,25 @@ def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
             continue
         old = [part.id for part in message.parts if type(part) is ToolCall]
         new = namer(message)
-        waiting = {}
-        for was, now in zip(old, new, strict=True):
-            waiting.setdefault(was, []).append(now)
-        if list(new) == old:
+        if new == old:
+            waiting = {}
             kept.append(line)
             continue
+        waiting = _queues(old, new)
         kept.append(with_parts(line, _renamed(message.parts, iter(new))))
-        detail = ", ".join(f"{was} -> {now}" for was, now in zip(old, new, strict=True) if was != now)
+        detail = ", ".join([f"{was} -> {now}" for was, now in zip(old, new, strict=True) if was != now])
         changes.append(Change(rule="tool-call-id", index=line.at, action="renamed", detail=detail))
     return kept, changes
+
+
+def _queues(old: list[str], new: list[str]) -> dict[str, list[str]]:
+    """Return the new ids of each old one, first in, first out."""
+    if len(old) == 1:
+        return {old[0]: list(new)}
+    found: dict[str, list[str]] = {}
+    for was, now in zip(old, new, strict=True):
+        found.setdefault(was, []).append(now)
+    return found
 
 
 def _renamed(parts: Sequence[Part], new: Iterator[str]) -> list[Part]:
@@ -100,30 +109,33 @@ class _Given:
         self._items: set[str] = set()
         self._met: dict[str, int] = {}
         self._native = _native(policy)
+        self._form = self._choose()
+
+    def _choose(self) -> Callable[[str, int], str]:
+        if self._policy.api is Api.OPENAI_RESPONSES:
+            return self._responses
+        match self._policy.tool_call_id_mode:
+            case IdMode.STRICT:
+                return self._strict
+            case IdMode.STRICT9:
+                return self._strict9
+            case IdMode.NONE:
+                return self._plain
+            case _ as never:
+                assert_never(never)
 
     def give(self, raw: str) -> str:
         """Return the final id for the next occurrence of *raw*."""
         count = self._met[raw] = self._met.get(raw, 0) + 1
-        found = self._candidate(raw, count)
-        self._used.add(found.partition("|")[0] if self._policy.api is Api.OPENAI_RESPONSES else found)
+        found = self._form(raw, count)
+        self._used.add(found)
         return found
 
-    def _candidate(self, raw: str, count: int) -> str:
-        if self._policy.api is Api.OPENAI_RESPONSES:
-            return self._responses(raw, count)
-        if count == 1 and self._native(raw) and raw not in self._used:
+    def _strict(self, raw: str, count: int) -> str:
+        if count > 1:
+            raw = f"{raw}:{count}"
+        elif self._native(raw) and raw not in self._used:
             return raw
-        match self._policy.tool_call_id_mode:
-            case IdMode.STRICT:
-                return self._strict(raw if count == 1 else f"{raw}:{count}")
-            case IdMode.STRICT9:
-                return self._strict9(raw if count == 1 else f"{raw}:{count}")
-            case IdMode.NONE:
-                return self._plain(raw, count)
-            case _ as never:
-                assert_never(never)
-
-    def _strict(self, raw: str) -> str:
         room = min(_STRICT_MAX, self._policy.id_max)
         found = _OTHER.sub("", raw)[:room] or ("sanitizedtoolid" if raw.strip() else "defaulttoolid")
         return found if found not in self._used else self._suffixed(found, raw, room)
@@ -138,7 +150,8 @@ class _Given:
             number += 1
         return name
 
-    def _strict9(self, raw: str) -> str:
+    def _strict9(self, raw: str, count: int) -> str:
+        raw = raw if count == 1 else f"{raw}:{count}"
         letters = _OTHER.sub("", raw)
         name = letters[:9] if len(letters) >= 9 else _hash(raw)[:9]
         number = 1
@@ -166,6 +179,7 @@ class _Given:
         while name in self._used:
             name = _derived(call, "call_", f"{call}:{number + 1}")
             number += 1
+        self._used.add(name)
         half = _canonical(item, "fc_", _ITEM) if item else ""
         if not half or half in self._items:
             return name
@@ -190,9 +204,6 @@ def _fits(name: str, policy: Policy) -> bool:
 
 def _native(policy: Policy) -> Callable[[str], bool]:
     form = _native_form(policy.native_id_pattern, policy.preserve_native_anthropic_tool_use_ids)
-    mode = policy.tool_call_id_mode
-    if mode is not IdMode.STRICT:
-        return lambda _: False
     return lambda raw: form.fullmatch(raw) is not None and _fits(raw, policy)
 
 

@@ -92,7 +92,7 @@ def drop_repeats(lines: Sequence[Line], _: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
-        if kept and _repeats(line.message, kept[-1].message):
+        if line.message.usage and kept and _repeats(line.message, kept[-1].message):
             changes.append(Change(rule="repeat", index=line.at, action="dropped", detail=line.message.text()))
         else:
             kept.append(line)

@@ -65,11 +65,11 @@ def drop_silent_replies(lines: Sequence[Line], _: Plan) -> Passed:
 
 
 def _is_silent(message: Message) -> bool:
-    return any(type(part) is Text and _says_nothing(part) for part in message.parts)
+    return any(type(part) is Text and "NO_REPLY" in part.text and _says_nothing(part) for part in message.parts)
 
 
 def _says_nothing(part: Text) -> bool:
-    return "NO_REPLY" in part.text and _SILENT.fullmatch(part.text) is not None
+    return _SILENT.fullmatch(part.text) is not None
 
 
 def _is_blank_text(part: Part) -> bool:

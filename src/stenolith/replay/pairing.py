@@ -173,14 +173,18 @@ class _Ledger:
         kept: list[Line] = []
         changes: list[Change] = []
         used: set[int] = set()
+        settled = -1
         for at, line in enumerate(self.lines):
+            if at <= settled:
+                kept.append(line)
+                used.add(at)
+                continue
             if line.message.role is Role.TOOL:
                 continue
+            settled = at + self.whole.get(at, 0)
             slots = self.slots.get(at)
             if slots is None:
-                count = self.whole.get(at, 0)
-                kept += self.lines[at : at + 1 + count]
-                used.update(range(at + 1, at + 1 + count))
+                kept.append(line)
                 continue
             kept.append(_trimmed(line))
             for offset, slot in enumerate((slot for slot in slots if slot.held is not None), start=1):
@@ -255,12 +259,14 @@ def fill_missing_results(lines: Sequence[Line], plan: Plan) -> Passed:
         at += 1
         if not has_calls(line.message):
             continue
-        told = list(_behind(lines, at - 1))
-        at += len(told)
+        first = at
+        while at < len(lines) and lines[at].message.role is Role.TOOL:
+            at += 1
+        told = lines[first:at]
         if _answers_all(line.message, told):
             kept += told
             continue
-        missing = [call for call, answer in _unanswered(lines, at - len(told) - 1) if answer is None]
+        missing = [call for call, answer in _unanswered(lines, first - 1) if answer is None]
         changes += [Change(rule=RULE, index=line.at, action="added", detail=f"result of {call.id}") for call in missing]
         kept += _completed(line, told, plan)
     return kept, changes
@@ -278,7 +284,7 @@ def _unanswered(lines: Sequence[Line], at: int) -> Iterator[tuple[ToolCall, Tool
     yield from zip(calls, answers(lines, at), strict=True)
 
 
-def _completed(line: Line, told: list[Line], plan: Plan) -> Iterator[Line]:
+def _completed(line: Line, told: Sequence[Line], plan: Plan) -> Iterator[Line]:
     """Yield one result for each call, in call order."""
     waiting: dict[str, list[Line]] = {}
     for found in told:

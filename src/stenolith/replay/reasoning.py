@@ -103,11 +103,12 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
     """Drop thinking that the target did not write, or whose signature it would reject (3.6.1, 3.6.2, 3.6.5)."""
     foreign = foreign_check(plan)
     stale = _staleness(lines)
+    lenient = plan.policy.reasoning in {Reasoning.NONE, Reasoning.ITEMS} and not plan.options.drop_all_thinking
     kept: list[Line] = []
     changes: list[Change] = []
     for at, line in enumerate(lines):
         message = line.message
-        if message.role is not Role.ASSISTANT or not any(type(part) is Thinking for part in message.parts):
+        if not _thinks(message) or (lenient and not foreign(message)):
             kept.append(line)
             continue
         judge = _Judge(plan, foreign=foreign(message), stale=stale(at, message))
@@ -121,6 +122,14 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
             changes.append(Change(rule=reason, index=line.at, action="dropped", detail=getattr(part, "text", "")))
         kept.append(line if parts == list(message.parts) else with_parts(line, filled(parts)))
     return kept, changes
+
+
+def _thinks(message: Message) -> bool:
+    if message.role is Role.ASSISTANT:
+        for part in message.parts:
+            if type(part) is Thinking:
+                return True
+    return False
 
 
 class _Judge:
@@ -202,7 +211,7 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or not any(getattr(part, "signature", None) for part in message.parts):
+        if message.role is not Role.ASSISTANT or not _is_signed(message, bare):
             kept.append(line)
             continue
         accepts = _acceptance(plan, bare=bare and foreign(message))
@@ -215,6 +224,10 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
         kept.append(with_parts(line, parts) if found else line)
         changes += found
     return kept, changes
+
+
+def _is_signed(message: Message, thoroughly: bool) -> bool:
+    return any((thoroughly or type(part) is Text) and getattr(part, "signature", None) for part in message.parts)
 
 
 def _signature(part: Part) -> str:
@@ -273,16 +286,19 @@ def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
     return [*kept, *lines[max(end, 0) :]], changes
 
 
-def shows(part: Part, plan: Plan) -> bool:
-    """Return whether the target's wire has a place for *part*."""
-    if type(part) is not Thinking:
-        return True
+def _only_thinks(message: Message) -> bool:
+    parts = message.parts
+    return not parts or (type(parts[0]) is Thinking and all(type(part) is Thinking for part in parts))
+
+
+def _is_seen(message: Message, plan: Plan) -> bool:
+    """Return whether the target's wire has a place for any thinking of a turn that holds nothing else."""
     wire = plan.policy.reasoning
     if wire is Reasoning.ITEMS:
-        return reasoning_item(part) is not None
+        return any(reasoning_item(part) is not None for part in message.parts)
     if wire is Reasoning.SIGNED:
-        return True
-    return wire is not Reasoning.NONE and not is_blank(part.text)
+        return bool(message.parts)
+    return wire is not Reasoning.NONE and any(type(p) is Thinking and not is_blank(p.text) for p in message.parts)
 
 
 def fill_unseen_turns(lines: Sequence[Line], plan: Plan) -> Passed:
@@ -291,7 +307,7 @@ def fill_unseen_turns(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or any(shows(part, plan) for part in message.parts):
+        if message.role is not Role.ASSISTANT or not _only_thinks(message) or _is_seen(message, plan):
             kept.append(line)
             continue
         lost = "\n".join(part.text for part in message.parts if type(part) is Thinking)

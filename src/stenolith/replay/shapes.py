@@ -41,14 +41,21 @@ def settle_parts(lines: Sequence[Line], _: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         role, parts = line.message.role, line.message.parts
-        home = _AT_HOME[role]
-        if all(type(part) in home for part in parts) and (role is not Role.TOOL or len(parts) == 1):
+        if _is_settled(role, parts):
             kept.append(line)
             continue
         settled = list(_settled(line))
         kept += settled
         changes += _losses(line, settled)
     return kept, changes
+
+
+def _is_settled(role: Role, parts: Sequence[Part]) -> bool:
+    home = _AT_HOME[role]
+    for part in parts:
+        if type(part) not in home:
+            return False
+    return role is not Role.TOOL or len(parts) == 1
 
 
 def _settled(line: Line) -> Iterator[Line]:

@@ -129,8 +129,10 @@ def _later(first: Message, second: Message) -> int | None:
 def limit_history(lines: Sequence[Line], plan: Plan) -> Passed:
     """Keep the last user turns, cut at a user; leading summaries and system messages stay (3.10.4)."""
     limit = plan.options.history_turns
+    if not limit or limit < 0:
+        return lines, ()
     starts = [at for at in range(len(lines)) if _starts_turn(lines, at)]
-    if not limit or limit < 0 or len(starts) < limit:
+    if len(starts) < limit:
         return lines, ()
     cut = starts[-limit]
     head = 0
