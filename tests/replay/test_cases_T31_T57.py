@@ -450,3 +450,20 @@ def test_arguments_nested_without_end_are_cut():
     found = clean("ANT", U("q"), A(call("c1", arguments=deep)), R("c1", "x"), U("z"))
     assert "[nested too deeply]" in json.dumps(found.messages[1].parts[0].arguments)
     send("ANT", U("q"), A(call("c1", arguments=deep)), R("c1", "x"), U("z"))
+
+
+def test_one_frame_of_many_calls_takes_linear_time():
+    many = 5000
+    stored = [
+        U("q"),
+        A(*(call("c1") for _ in range(many))),
+        *(R("c1", str(n)) for n in range(many)),
+        *(R("") for _ in range(many)),
+    ]
+    found = clean("ANT", *stored)
+    assert [message.parts[0].content[0].text for message in found.messages[2:]] == [str(n) for n in range(many)]
+
+
+def test_arguments_written_as_text_are_cleaned_when_read():
+    found = clean("ANT", U("q"), A(call("c1", arguments='{"a":"\\ud83d","b":NaN}')), R("c1", "x"), U("z"))
+    assert found.messages[1].parts[0].arguments == {"a": "", "b": "nan"}

@@ -8,6 +8,7 @@ are open as there are results (``spec/replay.md`` section 3.9.3).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -60,7 +61,8 @@ class _Ledger:
         self.nameless: list[int] = []
         self.whole: dict[int, int] = {}  # frames that are as they should be, and how many results each has
         self.frame = -1
-        self.waiting: dict[str, list[_Slot]] = {}
+        self.waiting: dict[str, deque[_Slot]] = {}
+        self.stopgaps: dict[str, deque[_Slot]] = {}  # slots of the frame that hold a synthetic result
 
     def read(self) -> None:
         """Assign results inside their frames."""
@@ -72,7 +74,7 @@ class _Ledger:
                     self._take(at)
             elif has_calls(message):
                 self._close()
-                self.frame, self.waiting = at, {}
+                self.frame, self.waiting, self.stopgaps = at, {}, {}
                 settled = at + self._count_whole(at, message)
                 if settled == at:
                     self._open(at, message)
@@ -99,7 +101,7 @@ class _Ledger:
         for slot in slots:
             name = slot.call.id.strip()
             if name:
-                self.waiting.setdefault(name, []).append(slot)
+                self.waiting.setdefault(name, deque()).append(slot)
                 self.by_id.setdefault(name, []).append(slot)
 
     def _take(self, at: int) -> None:
@@ -108,14 +110,14 @@ class _Ledger:
         if not name:
             self.nameless.append(at)
             return
-        mine = self.waiting.get(name, ())
-        slot = next((slot for slot in mine if slot.held is None), None)
-        if slot is None and not result.synthetic:
-            slot = next((slot for slot in mine if self._is_replaceable(slot)), None)
-        if slot is None:
+        queue = self.waiting.get(name) or (None if result.synthetic else self.stopgaps.get(name))
+        if not queue:
             self.fresh.append(_Stray(at, self.frame, name))
-        else:
-            slot.held = at
+            return
+        slot = queue.popleft()
+        slot.held = at
+        if result.synthetic:
+            self.stopgaps.setdefault(name, deque()).append(slot)
 
     def _is_replaceable(self, slot: _Slot) -> bool:
         return slot.held is not None and self.result(slot.held).synthetic
@@ -130,10 +132,10 @@ class _Ledger:
         slots = self.slots.get(self.frame, [])
         if self.fresh:
             self._match_halves([slot for slot in slots if slot.held is None and slot.call.id.strip()])
+        vacant = [slot for slot in slots if slot.held is None] if self.nameless else []
         for at in self.nameless:
-            vacant = [slot for slot in slots if slot.held is None]
             if len(vacant) == 1 and self.result(at).name.strip() in {"", vacant[0].call.name.strip()}:
-                vacant[0].held = at
+                vacant.pop().held = at
         self.nameless, self.fresh = [], []
 
     def _match_halves(self, vacant: list[_Slot]) -> None:
@@ -312,7 +314,8 @@ def _strip_unanswered(lines: Sequence[Line], plan: Plan) -> Passed:
             kept.append(line)
             continue
         dangling = [call for call, answer in _unanswered(lines, at) if answer is None]
-        left = [part for part in line.message.parts if not any(part is call for call in dangling)]
+        gone = {id(call) for call in dangling}
+        left = [part for part in line.message.parts if id(part) not in gone]
         kept.append(with_parts(line, left or [Text(text=CALLS_OMITTED)]) if dangling else line)
         changes += [
             Change(rule=RULE, index=line.at, action="stripped", detail=f"call {c.id} {c.name}") for c in dangling

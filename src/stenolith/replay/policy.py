@@ -98,6 +98,9 @@ class Policy:
 
     The first block are the flags of ``replay.md`` section 2.1, the others are the facts of
     sections 3.11-3.13 and 4 that the passes and the wires need. Defaults are the plainest wire.
+    Two flags are there to be compared with the table and decide nothing: *sanitize_mode* (pictures
+    and blank text are treated alike on every route) and *allow_synthetic_tool_results* (synthetic
+    results are made when a transcript is read and never stored).
     """
 
     provider: str = ""

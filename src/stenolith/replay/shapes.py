@@ -168,7 +168,7 @@ def _clean_words(part: Text | Thinking) -> Text | Thinking:
 
 
 def _clean_call(call: ToolCall) -> ToolCall:
-    arguments = _clean_value(call.arguments)
+    arguments = clean_value(call.arguments)
     name, own = clean_text(call.name), clean_text(call.id)
     if arguments is call.arguments and (own, name) == (call.id, call.name):
         return call
@@ -186,8 +186,8 @@ def _clean_result(result: ToolResult) -> ToolResult:
     return replace(result, content=content, id=own, name=name)
 
 
-def _clean_value(value: Any, depth: int = 0) -> Any:
-    """Return *value* itself when it is clean, else a clean copy."""
+def clean_value(value: Any, depth: int = 0) -> Any:
+    """Return a JSON value itself when its texts and numbers are valid and it is not too deep, else a copy that is."""
     kind = type(value)
     if kind is str:
         return clean_text(value)
@@ -198,10 +198,10 @@ def _clean_value(value: Any, depth: int = 0) -> Any:
     if depth == _DEEPEST:
         return _TOO_DEEP
     if kind is dict:
-        found = {_clean_value(key): _clean_value(item, depth + 1) for key, item in value.items()}
+        found = {clean_value(key): clean_value(item, depth + 1) for key, item in value.items()}
         same = len(found) == len(value) and all(map(is_, found.values(), value.values()))
         return value if same and all(map(is_, found, value)) else found
-    items = [_clean_value(item, depth + 1) for item in value]
+    items = [clean_value(item, depth + 1) for item in value]
     return value if all(map(is_, items, value)) else items
 
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from stenolith.model.message import Message, Part, Role, StopReason, Text, Thinking, ToolCall, ToolResult
@@ -19,6 +20,7 @@ from stenolith.replay.pairing import answers
 from stenolith.replay.plan import Plan, has_calls, has_words, holding, result_text, wording
 from stenolith.replay.policy import Api
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.shapes import clean_value
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:-]+")
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9_.:-]")
@@ -162,7 +164,12 @@ def _is_whole(call: ToolCall, message: Message, plan: Plan) -> bool:
 
 def _is_offered(name: str, plan: Plan) -> bool:
     tools = plan.target.tools
-    return tools is None or name.lower() in {tool.strip().lower() for tool in tools}
+    return tools is None or name.lower() in _folded(tools)
+
+
+@lru_cache(maxsize=8)
+def _folded(tools: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(tool.strip().lower() for tool in tools)
 
 
 def read_arguments(value: Any) -> Any:
@@ -174,7 +181,7 @@ def read_arguments(value: Any) -> Any:
             found = json.loads(value) if value.strip() else {}
         except (ValueError, RecursionError):
             return {"input": value}
-        return found if isinstance(found, dict) else {"input": found}
+        return clean_value(found if isinstance(found, dict) else {"input": found})
     return {"input": value}
 
 
@@ -247,14 +254,11 @@ def _answer_lines(lines: Sequence[Line], at: int, dropped: frozenset[int]) -> se
     if not dropped:
         return set()
     told = answers(lines, at)
-    return {found for number in dropped if (found := _find(lines, at, told[number])) is not None}
-
-
-def _find(lines: Sequence[Line], at: int, result: ToolResult | None) -> int | None:
+    gone = {id(told[number]) for number in dropped if told[number] is not None}
+    found: set[int] = set()
     for next_at in range(at + 1, len(lines)):
         message = lines[next_at].message
         if message.role is not Role.TOOL:
-            return None
-        if message.parts[0] is result:
-            return next_at
-    return None
+            break
+        found |= {next_at} if id(message.parts[0]) in gone else set()
+    return found
