@@ -37,6 +37,11 @@ class Finder:
         matches = await self._index.look_up(owner_id, layer, question.whole, conditions)
         return Found(value=matches, hits=len(matches.candidates))
 
+    async def by_old_words(self, owner_id: int, question: Question) -> Found:
+        """Find superseded atoms that hold words of the question: `Matches`."""
+        matches = await self._index.look_up_past(owner_id, question.whole)
+        return Found(value=matches, hits=len(matches.candidates))
+
     async def by_meaning(self, owner_id: int, layer: Layer, question: Question, conditions: Filter) -> Found:
         """Find rows that are near the question: `Meaning`. Raises `Skipped` with the reason when it cannot."""
         if self._embedder is None:

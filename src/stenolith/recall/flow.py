@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
@@ -161,7 +161,7 @@ class Recall:
         arms: dict[str, Arm] = {
             "records_lexical": partial(finder.by_words, owner_id, Layer.RECORD, question, conditions),
             "records_vector": partial(finder.by_meaning, owner_id, Layer.RECORD, question, conditions),
-            "superseded": partial(finder.by_words, owner_id, Layer.ATOM, question, replace(conditions, past_only=True)),
+            "superseded": partial(finder.by_old_words, owner_id, question),
         }
         if draft.finishes["atoms_vector"].degrades:
             arms["records_vector"] = partial(_skip, "the question has no vector")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 from typing import Final
@@ -63,8 +63,7 @@ class Search:
             "meaning": partial(find.by_meaning, owner_id, layer, question, conditions),
         }
         if layer is Layer.ATOM and conditions.as_of_ms is None and not conditions.include_history:
-            past = replace(conditions, past_only=True)
-            arms["superseded"] = partial(find.by_words, owner_id, layer, question, past)
+            arms["superseded"] = partial(find.by_old_words, owner_id, question)
         return arms
 
     async def _read(self, owner_id: int, inquiry: Inquiry, finishes: dict[str, Finish]) -> Found:

@@ -8,13 +8,16 @@ the rows with their terms, and the same Python scoring then runs on every backen
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
+
+import numpy as np
 
 from stenolith.model.text import QueryTerms
 from stenolith.store.database import Database, Row, statements
@@ -24,6 +27,8 @@ POOL: Final = 200
 POSTINGS_BUDGET: Final = 10_000
 """Index entries read for one question, rarest words first.  99.7 % of the top ten of a budget twice
 as large were kept at 100,000 rows of one owner, all of them at 10,000; half of it kept 97 %."""
+_TYPICAL_ROWS: Final = 100_000
+"""Stands for an owner's rows where only the order of rare and common words matters."""
 _FALLBACK_PAIRS: Final = 4
 _STATISTICS_SECONDS: Final = 20.0
 _COUNTED_ANEW: Final = 2000
@@ -46,10 +51,9 @@ class Filter:
 
     Times are epoch milliseconds, *until_ms* is exclusive.  *now_ms* decides what has expired.
     *as_of_ms* asks for what held then.  *include_history* adds superseded and expired atoms and
-    archived scenes; withdrawn atoms are never found.  *past_only* finds nothing but superseded atoms.
-    A *scene* is named by id, name or a part of its title.  With a *task_session*, what holds for one
-    task only is found in that session alone.  Conditions that a layer does not have (a scene's kind)
-    do not apply to it.
+    archived scenes; withdrawn atoms are never found.  A *scene* is named by id, name or a part of
+    its title.  With a *task_session*, what holds for one task only is found in that session alone.
+    Conditions that a layer does not have (a scene's kind) do not apply to it.
     """
 
     now_ms: int
@@ -60,7 +64,6 @@ class Filter:
     scene: str = ""
     as_of_ms: int | None = None
     include_history: bool = False
-    past_only: bool = False
     task_session: str | None = None
 
     def parameters(self, layer: Layer) -> Row:
@@ -77,7 +80,6 @@ class Filter:
                     "session_key": self.session_key,
                     "as_of_ms": self.as_of_ms,
                     "history": int(self.include_history),
-                    "past": int(self.past_only),
                     "task_session": self.task_session,
                     "now_ms": self.now_ms,
                     "kinds": json.dumps(self.kinds),
@@ -137,6 +139,15 @@ def indexed(term: str) -> str:
     return _FOREIGN.sub(lambda match: f"_{ord(match.group()):x}", term)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """One expression whose rows are read: *words* of a *column*, and what a row of it is worth."""
+
+    words: str
+    column: str
+    worth: float
+
+
 class SearchIndex:
     """Reads the full-text index, always under one owner."""
 
@@ -153,27 +164,70 @@ class SearchIndex:
         When no word occurs anywhere, rows that hold both characters of one of its CJK pairs are
         candidates instead.
         """
-        before = scoped(owner_id, layer)
-        counts = await self._count(before, query)
-        asked, match = query, _match(before, counts)
-        if query.fallback and not match:
-            asked = QueryTerms(words=query.words, starts=tuple(dict.fromkeys("".join(query.fallback))))
-            counts |= await self._count(before, QueryTerms(words=(), starts=asked.starts))
-            match = _match_pairs(before, query.fallback, counts)
-        rows, mean = await self._size(owner_id, layer)
-        statistics = Statistics(rows=rows, mean_length=mean, counts=counts)
-        found = await self._rows(f"match_{layer}", owner_id, layer, conditions, match=match, pool=pool) if match else []
+        asked, statistics, pieces = await self._read(owner_id, layer, query)
+        places = await self._ranked(pieces)
+        found: list[Candidate] = []
+        for start, end in _chunks(len(places), pool):
+            found += await self._rows(f"rows_{layer}", owner_id, places[start:end], conditions.parameters(layer))
+            if len(found) >= pool:
+                break
+        return Matches(asked=asked, statistics=statistics, candidates=tuple(found[:pool]))
+
+    async def look_up_past(self, owner_id: int, query: QueryTerms, pool: int = 2 * POOL) -> Matches:
+        """Return the superseded ones among the *pool* atoms that hold most of *query*, replaced or not.
+
+        Only so many rows are looked at: a question that copies old words finds them on top.
+        """
+        if not await self._database.fetch(self._sql["search_has_past"], owner_id=owner_id):
+            return Matches(asked=query, statistics=Statistics(), candidates=())
+        asked, statistics, pieces = await self._read(owner_id, Layer.ATOM, query)
+        found = await self._rows("rows_past", owner_id, (await self._ranked(pieces))[:pool], {})
         return Matches(asked=asked, statistics=statistics, candidates=tuple(found))
 
     async def rows(self, owner_id: int, layer: Layer, refs: Sequence[str], conditions: Filter) -> list[Candidate]:
         """Return the rows of *refs* that *conditions* allow, in the order of *refs*."""
-        return await self._rows(f"rows_{layer}", owner_id, layer, conditions, refs=json.dumps(list(refs)))
+        known = await self._database.fetch(
+            self._sql["search_rows_known"], layer=layer.value, refs=json.dumps(list(refs))
+        )
+        places = {row["ref_id"]: int(row["row_id"]) for row in known}
+        wanted = [places[ref] for ref in refs if ref in places]
+        return await self._rows(f"rows_{layer}", owner_id, wanted, conditions.parameters(layer))
 
-    async def _rows(
-        self, statement: str, owner_id: int, layer: Layer, conditions: Filter, **more: str | int
-    ) -> list[Candidate]:
-        parameters = {**conditions.parameters(layer), **more}
-        found = await self._database.fetch(self._sql[statement], owner_id=owner_id, **parameters)
+    async def _read(
+        self, owner_id: int, layer: Layer, query: QueryTerms
+    ) -> tuple[QueryTerms, Statistics, list[_Piece]]:
+        """Return the terms to look for, how common they are, and the index entries to read."""
+        before = scoped(owner_id, layer)
+        counts = await self._count(before, query)
+        asked, pieces = query, _pieces(before, layer, counts)
+        if query.fallback and not pieces:
+            asked = QueryTerms(words=query.words, starts=tuple(dict.fromkeys("".join(query.fallback))))
+            counts |= await self._count(before, QueryTerms(words=(), starts=asked.starts))
+            pieces = _pair_pieces(before, layer, query.fallback, counts)
+        rows, mean = await self._size(owner_id, layer)
+        return asked, Statistics(rows=rows, mean_length=mean, counts=counts), pieces
+
+    async def _ranked(self, pieces: Sequence[_Piece]) -> list[int]:
+        """Return the rows that hold a piece, those with the rarest words first, the newest first among equals.
+
+        The database's own ranking would read the rows of every word twice; this takes a third of it.
+        """
+        if not pieces:
+            return []
+        asked = json.dumps([{"words": piece.words, "column": piece.column} for piece in pieces])
+        rows = await self._database.fetch(self._sql["search_postings"], pieces=asked)
+        numbers = [np.fromstring(row["numbers"] or "", np.int64, sep=",") for row in rows]
+        worth = [np.full(len(found), pieces[row["piece"]].worth) for row, found in zip(rows, numbers, strict=True)]
+        places, which = np.unique(np.concatenate(numbers), return_inverse=True)
+        weights = np.bincount(which, weights=np.concatenate(worth), minlength=len(places))
+        ranked: list[int] = places[np.lexsort((-places, -weights))].tolist()
+        return ranked
+
+    async def _rows(self, statement: str, owner_id: int, places: Sequence[int], parameters: Row) -> list[Candidate]:
+        if not places:
+            return []
+        rows = json.dumps(places)
+        found = await self._database.fetch(self._sql[statement], owner_id=owner_id, rows=rows, **parameters)
         return [Candidate(**row) for row in found]
 
     async def _count(self, before: str, query: QueryTerms) -> dict[str, int]:
@@ -202,23 +256,41 @@ class SearchIndex:
         return known[1], known[2]
 
 
-def _match(before: str, counts: Mapping[str, int]) -> str:
-    """Return the full-text expression: the rarest terms that fit the budget, joined with OR."""
+def _pieces(before: str, layer: Layer, counts: Mapping[str, int]) -> list[_Piece]:
+    """Return the rarest terms that fit the budget; a rare one is worth more, in a neighbour half."""
     spent = 0
-    pieces: list[str] = []
+    found: list[_Piece] = []
     for term, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        if count and (not pieces or spent + count <= POSTINGS_BUDGET):
+        if count and (not found or spent + count <= POSTINGS_BUDGET):
             spent += count
-            pieces.append(_begins(before, term[0]) if term.endswith("*") else f'"{before}{indexed(term)}"')
-    return " OR ".join(pieces)
+            words = _begins(before, term[0]) if term.endswith("*") else f'"{before}{indexed(term)}"'
+            found += _columns(layer, words, math.log(1 + _TYPICAL_ROWS / count))
+    return found
 
 
-def _match_pairs(before: str, pairs: Sequence[str], counts: Mapping[str, int]) -> str:
-    """Return the expression for rows that hold both characters of a pair, rarest pairs first."""
+def _pair_pieces(before: str, layer: Layer, pairs: Sequence[str], counts: Mapping[str, int]) -> list[_Piece]:
+    """Return pieces for rows that hold both characters of a pair, rarest pairs first."""
     usable = [(min(counts[f"{char}*"] for char in pair), pair) for pair in pairs]
-    kept = [pair for count, pair in sorted(usable) if count][:_FALLBACK_PAIRS]
-    return " OR ".join(f"({_begins(before, pair[0])} AND {_begins(before, pair[1])})" for pair in kept)
+    kept = [(count, pair) for count, pair in sorted(usable) if count][:_FALLBACK_PAIRS]
+    found: list[_Piece] = []
+    for count, pair in kept:
+        both = f"{_begins(before, pair[0])} AND {_begins(before, pair[1])}"
+        found += _columns(layer, both, math.log(1 + _TYPICAL_ROWS / count))
+    return found
+
+
+def _columns(layer: Layer, words: str, worth: float) -> list[_Piece]:
+    own = _Piece(words=words, column="terms", worth=worth)
+    return [own, _Piece(words=words, column="context", worth=worth / 2)] if layer is Layer.RECORD else [own]
 
 
 def _begins(before: str, char: str) -> str:
     return f'"{before}{indexed(char)}" *'
+
+
+def _chunks(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut *count* places into chunks, the first of *size* and each next one four times as large."""
+    start = 0
+    while start < count:
+        yield start, min(start + size, count)
+        start, size = start + size, 4 * size

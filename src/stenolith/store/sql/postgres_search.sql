@@ -1,7 +1,6 @@
--- Full text over owner-scoped terms (store/search.py).  ``:match`` is written for SQLite's FTS5: terms in double quotes,
--- ``" *`` for a beginning, OR and AND.  A term holds no quote and no blank (store/search.py ``indexed``), so putting
--- single quotes, ``:*``, | and & for them makes a tsquery of it (function search_hits).  The rank is rough, like FTS5's:
--- the words' weights, less for long rows (40 terms is a usual length); 200 rows of it are scored exactly in Python.
+-- Full text over owner-scoped terms (store/search.py).  A piece is written for SQLite's FTS5: terms in double quotes, ``" *``
+-- for a beginning, AND.  A term holds no quote and no blank (store/search.py ``indexed``), so putting single quotes, ``:*``
+-- and & for them makes a tsquery of it.
 -- name: search_term_counts
 SELECT asked.term, hits.n
 FROM json_array_elements_text(CAST(:terms AS JSON)) AS asked (term)
@@ -27,19 +26,25 @@ SELECT COALESCE(AVG(length + context_length), 1) AS mean FROM (
   SELECT length, context_length FROM search_rows WHERE owner_id = :owner_id AND layer = :layer LIMIT 1000
 ) AS sample;
 
--- name: match_record
-SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM search_hits(:match) AS hits JOIN search_rows s ON s.row_id = hits.row_id JOIN l0_conversations r ON r.record_id = s.ref_id
-WHERE s.layer = 'record' AND r.owner_id = :owner_id
-  AND (:session_key = '' OR r.session_key = :session_key)
-  AND (CAST(:since_ms AS BIGINT) IS NULL OR r.timestamp >= :since_ms) AND (CAST(:until_ms AS BIGINT) IS NULL OR r.timestamp < :until_ms)
-  AND (CAST(:as_of_ms AS BIGINT) IS NULL OR r.timestamp <= :as_of_ms)
-ORDER BY hits.weight / (0.4 + 0.6 * (s.length + 0.4 * s.context_length) / 40.0) DESC, s.row_id LIMIT :pool;
+-- The rows that hold each piece, as one text of numbers.
+-- name: search_postings
+SELECT wanted.place - 1 AS piece, found.numbers
+FROM json_array_elements(CAST(:pieces AS JSON)) WITH ORDINALITY AS wanted (piece, place)
+CROSS JOIN LATERAL (
+  SELECT CAST(replace(replace(replace(wanted.piece ->> 'words', '" *', ''':*'), '"', ''''), ' AND ', ' & ') AS TSQUERY) AS words
+) AS asked
+CROSS JOIN LATERAL (
+  SELECT string_agg(CAST(hits.row_id AS TEXT), ',') AS numbers FROM (
+    SELECT row_id FROM search_fts WHERE wanted.piece ->> 'column' = 'terms' AND terms @@ asked.words
+    UNION ALL
+    SELECT row_id FROM search_fts WHERE wanted.piece ->> 'column' = 'context' AND context @@ asked.words
+  ) AS hits
+) AS found;
 
 -- name: rows_record
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM json_array_elements_text(CAST(:refs AS JSON)) WITH ORDINALITY AS wanted (ref_id, place)
-JOIN search_rows s ON s.layer = 'record' AND s.ref_id = wanted.ref_id
+FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
+JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'record'
 JOIN l0_conversations r ON r.record_id = s.ref_id
 WHERE r.owner_id = :owner_id
   AND (:session_key = '' OR r.session_key = :session_key)
@@ -47,36 +52,15 @@ WHERE r.owner_id = :owner_id
   AND (CAST(:as_of_ms AS BIGINT) IS NULL OR r.timestamp <= :as_of_ms)
 ORDER BY wanted.place;
 
--- name: match_atom
-SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM search_hits(:match) AS hits JOIN search_rows s ON s.row_id = hits.row_id JOIN atoms a ON a.atom_id = s.ref_id
-WHERE s.layer = 'atom' AND a.owner_id = :owner_id
-  AND CASE
-    WHEN CAST(:as_of_ms AS BIGINT) IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
-      AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
-    WHEN :past = 1 THEN a.status = 'superseded'
-    WHEN :history = 1 THEN a.status <> 'withdrawn'
-    ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
-  AND (CAST(:task_session AS TEXT) IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
-  AND (:kinds = '[]' OR a.kind IN (SELECT json_array_elements_text(CAST(:kinds AS JSON))))
-  AND (:session_key = '' OR a.session_key = :session_key)
-  AND (CAST(:since_ms AS BIGINT) IS NULL OR COALESCE(a.occurred_end, a.occurred_start, a.valid_from) >= :since_ms)
-  AND (CAST(:until_ms AS BIGINT) IS NULL OR COALESCE(a.occurred_start, a.valid_from) < :until_ms)
-  AND (:scene = '' OR a.scene_id IN (
-    SELECT c.scene_id FROM scenes c WHERE c.owner_id = :owner_id
-      AND (c.scene_id = :scene OR c.name = :scene OR strpos(lower(c.title), lower(:scene)) > 0)))
-ORDER BY hits.weight / (0.4 + 0.6 * (s.length + 0.4 * s.context_length) / 40.0) DESC, s.row_id LIMIT :pool;
-
 -- name: rows_atom
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM json_array_elements_text(CAST(:refs AS JSON)) WITH ORDINALITY AS wanted (ref_id, place)
-JOIN search_rows s ON s.layer = 'atom' AND s.ref_id = wanted.ref_id
+FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
+JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'atom'
 JOIN atoms a ON a.atom_id = s.ref_id
 WHERE a.owner_id = :owner_id
   AND CASE
     WHEN CAST(:as_of_ms AS BIGINT) IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
       AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
-    WHEN :past = 1 THEN a.status = 'superseded'
     WHEN :history = 1 THEN a.status <> 'withdrawn'
     ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
   AND (CAST(:task_session AS TEXT) IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
@@ -89,18 +73,18 @@ WHERE a.owner_id = :owner_id
       AND (c.scene_id = :scene OR c.name = :scene OR strpos(lower(c.title), lower(:scene)) > 0)))
 ORDER BY wanted.place;
 
--- name: match_scene
+-- name: rows_past
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM search_hits(:match) AS hits JOIN search_rows s ON s.row_id = hits.row_id JOIN scenes c ON c.scene_id = s.ref_id
-WHERE s.layer = 'scene' AND c.owner_id = :owner_id
-  AND (:history = 1 OR c.archived = 0)
-  AND (CAST(:since_ms AS BIGINT) IS NULL OR c.updated_at >= :since_ms) AND (CAST(:until_ms AS BIGINT) IS NULL OR c.created_at < :until_ms)
-ORDER BY hits.weight / (0.4 + 0.6 * (s.length + 0.4 * s.context_length) / 40.0) DESC, s.row_id LIMIT :pool;
+FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
+JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'atom'
+JOIN atoms a ON a.atom_id = s.ref_id
+WHERE a.owner_id = :owner_id AND a.status = 'superseded'
+ORDER BY wanted.place;
 
 -- name: rows_scene
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM json_array_elements_text(CAST(:refs AS JSON)) WITH ORDINALITY AS wanted (ref_id, place)
-JOIN search_rows s ON s.layer = 'scene' AND s.ref_id = wanted.ref_id
+FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
+JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'scene'
 JOIN scenes c ON c.scene_id = s.ref_id
 WHERE c.owner_id = :owner_id
   AND (:history = 1 OR c.archived = 0)

@@ -13,54 +13,30 @@ SELECT COALESCE(AVG(length + context_length), 1.0) AS mean FROM (
   SELECT length, context_length FROM search_rows WHERE owner_id = :owner_id AND layer = :layer LIMIT 1000
 );
 
--- name: match_record
-SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM search_fts CROSS JOIN search_rows s CROSS JOIN l0_conversations r
-WHERE search_fts MATCH :match AND search_fts.rank MATCH 'bm25(1.0, 0.4)'
-  AND s.row_id = search_fts.rowid AND r.record_id = s.ref_id AND r.owner_id = :owner_id
-  AND (:session_key = '' OR r.session_key = :session_key)
-  AND (:since_ms IS NULL OR r.timestamp >= :since_ms) AND (:until_ms IS NULL OR r.timestamp < :until_ms)
-  AND (:as_of_ms IS NULL OR r.timestamp <= :as_of_ms)
-ORDER BY search_fts.rank LIMIT :pool;
+-- The rows that hold each piece, as one text of numbers: a row of the result for each of them would cost ten times more.
+-- name: search_postings
+SELECT j.key AS piece, (
+  SELECT group_concat(rowid) FROM search_fts
+  WHERE search_fts MATCH json_extract(j.value, '$.column') || ' : (' || json_extract(j.value, '$.words') || ')'
+) AS numbers
+FROM json_each(:pieces) j;
 
 -- name: rows_record
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM json_each(:refs) j CROSS JOIN search_rows s CROSS JOIN l0_conversations r
-WHERE s.layer = 'record' AND s.ref_id = j.value AND r.record_id = s.ref_id AND r.owner_id = :owner_id
+FROM json_each(:rows) j CROSS JOIN search_rows s CROSS JOIN l0_conversations r
+WHERE s.row_id = j.value AND s.layer = 'record' AND r.record_id = s.ref_id AND r.owner_id = :owner_id
   AND (:session_key = '' OR r.session_key = :session_key)
   AND (:since_ms IS NULL OR r.timestamp >= :since_ms) AND (:until_ms IS NULL OR r.timestamp < :until_ms)
   AND (:as_of_ms IS NULL OR r.timestamp <= :as_of_ms)
 ORDER BY j.key;
 
--- name: match_atom
-SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM search_fts CROSS JOIN search_rows s CROSS JOIN atoms a
-WHERE search_fts MATCH :match AND search_fts.rank MATCH 'bm25(1.0, 0.4)'
-  AND s.row_id = search_fts.rowid AND a.atom_id = s.ref_id AND a.owner_id = :owner_id
-  AND CASE
-    WHEN :as_of_ms IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
-      AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
-    WHEN :past THEN a.status = 'superseded'
-    WHEN :history THEN a.status <> 'withdrawn'
-    ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
-  AND (:task_session IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
-  AND (:kinds = '[]' OR a.kind IN (SELECT value FROM json_each(:kinds)))
-  AND (:session_key = '' OR a.session_key = :session_key)
-  AND (:since_ms IS NULL OR COALESCE(a.occurred_end, a.occurred_start, a.valid_from) >= :since_ms)
-  AND (:until_ms IS NULL OR COALESCE(a.occurred_start, a.valid_from) < :until_ms)
-  AND (:scene = '' OR a.scene_id IN (
-    SELECT c.scene_id FROM scenes c WHERE c.owner_id = :owner_id
-      AND (c.scene_id = :scene OR c.name = :scene OR instr(lower(c.title), lower(:scene)) > 0)))
-ORDER BY search_fts.rank LIMIT :pool;
-
 -- name: rows_atom
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM json_each(:refs) j CROSS JOIN search_rows s CROSS JOIN atoms a
-WHERE s.layer = 'atom' AND s.ref_id = j.value AND a.atom_id = s.ref_id AND a.owner_id = :owner_id
+FROM json_each(:rows) j CROSS JOIN search_rows s CROSS JOIN atoms a
+WHERE s.row_id = j.value AND s.layer = 'atom' AND a.atom_id = s.ref_id AND a.owner_id = :owner_id
   AND CASE
     WHEN :as_of_ms IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
       AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
-    WHEN :past THEN a.status = 'superseded'
     WHEN :history THEN a.status <> 'withdrawn'
     ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
   AND (:task_session IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
@@ -73,26 +49,25 @@ WHERE s.layer = 'atom' AND s.ref_id = j.value AND a.atom_id = s.ref_id AND a.own
       AND (c.scene_id = :scene OR c.name = :scene OR instr(lower(c.title), lower(:scene)) > 0)))
 ORDER BY j.key;
 
--- name: match_scene
+-- name: rows_past
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM search_fts CROSS JOIN search_rows s CROSS JOIN scenes c
-WHERE search_fts MATCH :match AND search_fts.rank MATCH 'bm25(1.0, 0.4)'
-  AND s.row_id = search_fts.rowid AND c.scene_id = s.ref_id AND c.owner_id = :owner_id
-  AND (:history OR c.archived = 0)
-  AND (:since_ms IS NULL OR c.updated_at >= :since_ms) AND (:until_ms IS NULL OR c.created_at < :until_ms)
-ORDER BY search_fts.rank LIMIT :pool;
+FROM json_each(:rows) j CROSS JOIN search_rows s CROSS JOIN atoms a
+WHERE s.row_id = j.value AND s.layer = 'atom' AND a.atom_id = s.ref_id AND a.owner_id = :owner_id
+  AND a.status = 'superseded'
+ORDER BY j.key;
 
 -- name: rows_scene
 SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, s.speaker, s.declarative
-FROM json_each(:refs) j CROSS JOIN search_rows s CROSS JOIN scenes c
-WHERE s.layer = 'scene' AND s.ref_id = j.value AND c.scene_id = s.ref_id AND c.owner_id = :owner_id
+FROM json_each(:rows) j CROSS JOIN search_rows s CROSS JOIN scenes c
+WHERE s.row_id = j.value AND s.layer = 'scene' AND c.scene_id = s.ref_id AND c.owner_id = :owner_id
   AND (:history OR c.archived = 0)
   AND (:since_ms IS NULL OR c.updated_at >= :since_ms) AND (:until_ms IS NULL OR c.created_at < :until_ms)
 ORDER BY j.key;
 
 -- name: search_rows_known
 SELECT s.row_id, s.ref_id FROM json_each(:refs) j CROSS JOIN search_rows s
-WHERE s.layer = :layer AND s.ref_id = j.value;
+WHERE s.layer = :layer AND s.ref_id = j.value
+ORDER BY j.key;
 
 -- name: search_new_rows
 WITH RECURSIVE fresh (row_id) AS (
