@@ -1,7 +1,8 @@
--- Statements over a list of ids: the dialects unfold a JSON list differently.
+-- Statements over a list of ids: the dialects unfold a JSON list differently.  A plus before a column keeps the planner of a
+-- home without statistics from walking all rows of the owner instead of the few that are named.
 -- name: atoms_by_id
 SELECT * FROM atoms
-WHERE owner_id = :owner_id AND atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)));
+WHERE +owner_id = :owner_id AND atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)));
 
 -- name: sources_of_atoms
 SELECT atom_id, record_id, quote, timestamp FROM atom_sources
@@ -10,7 +11,7 @@ ORDER BY atom_id, record_id;
 
 -- name: atoms_by_record
 SELECT * FROM atoms
-WHERE owner_id = :owner_id AND atom_id IN (
+WHERE +owner_id = :owner_id AND atom_id IN (
   SELECT atom_id FROM atom_sources WHERE record_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
 )
 ORDER BY recorded_at, atom_id;
@@ -18,15 +19,15 @@ ORDER BY recorded_at, atom_id;
 -- name: delete_evidence
 DELETE FROM atom_sources
 WHERE record_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
-  AND EXISTS (SELECT 1 FROM atoms WHERE atoms.atom_id = atom_sources.atom_id AND atoms.owner_id = :owner_id)
+  AND EXISTS (SELECT 1 FROM atoms WHERE atoms.atom_id = atom_sources.atom_id AND +atoms.owner_id = :owner_id)
 RETURNING atom_id;
 
 -- name: superseded_by_atoms
 SELECT * FROM atoms
-WHERE owner_id = :owner_id AND status = 'superseded'
+WHERE +owner_id = :owner_id AND status = 'superseded'
   AND superseded_by IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
 ORDER BY recorded_at, atom_id;
 
 -- name: delete_atoms
-DELETE FROM atoms WHERE owner_id = :owner_id AND atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
+DELETE FROM atoms WHERE +owner_id = :owner_id AND atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
 RETURNING atom_id, normal_form, scene_id;

@@ -46,7 +46,7 @@ SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, 
 FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
 JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'record'
 JOIN l0_conversations r ON r.record_id = s.ref_id
-WHERE r.owner_id = :owner_id
+WHERE +r.owner_id = :owner_id
   AND (:session_key = '' OR r.session_key = :session_key)
   AND (CAST(:since_ms AS BIGINT) IS NULL OR r.timestamp >= :since_ms) AND (CAST(:until_ms AS BIGINT) IS NULL OR r.timestamp < :until_ms)
   AND (CAST(:as_of_ms AS BIGINT) IS NULL OR r.timestamp <= :as_of_ms)
@@ -57,7 +57,7 @@ SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, 
 FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
 JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'atom'
 JOIN atoms a ON a.atom_id = s.ref_id
-WHERE a.owner_id = :owner_id
+WHERE +a.owner_id = :owner_id
   AND CASE
     WHEN CAST(:as_of_ms AS BIGINT) IS NOT NULL THEN a.status <> 'withdrawn' AND a.valid_from <= :as_of_ms
       AND (a.valid_until IS NULL OR a.valid_until > :as_of_ms) AND (a.expires_at IS NULL OR a.expires_at > :as_of_ms)
@@ -78,7 +78,7 @@ SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, 
 FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
 JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'atom'
 JOIN atoms a ON a.atom_id = s.ref_id
-WHERE a.owner_id = :owner_id AND a.status = 'superseded'
+WHERE +a.owner_id = :owner_id AND a.status = 'superseded'
 ORDER BY wanted.place;
 
 -- name: rows_scene
@@ -86,7 +86,7 @@ SELECT s.ref_id, s.terms, s.context, s.length, s.context_length, s.occurred_ms, 
 FROM json_array_elements_text(CAST(:rows AS JSON)) WITH ORDINALITY AS wanted (row_id, place)
 JOIN search_rows s ON s.row_id = CAST(wanted.row_id AS BIGINT) AND s.layer = 'scene'
 JOIN scenes c ON c.scene_id = s.ref_id
-WHERE c.owner_id = :owner_id
+WHERE +c.owner_id = :owner_id
   AND (:history = 1 OR c.archived = 0)
   AND (CAST(:since_ms AS BIGINT) IS NULL OR c.updated_at >= :since_ms) AND (CAST(:until_ms AS BIGINT) IS NULL OR c.created_at < :until_ms)
 ORDER BY wanted.place;

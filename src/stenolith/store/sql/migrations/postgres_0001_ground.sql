@@ -310,24 +310,6 @@ CREATE TABLE search_fts (
 -- A short pending list (KiB): every search reads it from end to end.
 CREATE INDEX search_fts_words ON search_fts USING gin (terms, context) WITH (gin_pending_list_limit = 256);
 
--- Which rows hold a piece of *match* (see postgres_search.sql), and how much the pieces weigh: rare ones more, words of the
--- context 0.4 as much as the row's own.  Each piece reads its own index entries and no other rows.
-CREATE FUNCTION search_hits(match TEXT) RETURNS TABLE (row_id BIGINT, weight DOUBLE PRECISION) LANGUAGE sql STABLE AS $$
-  SELECT found.row_id, SUM(found.share * ln(1 + 200000.0 / found.n))
-  FROM unnest(string_to_array(match, ' OR ')) AS item (piece)
-  CROSS JOIN LATERAL (
-    SELECT CAST(replace(replace(replace(piece, '" *', ''':*'), '"', ''''), ' AND ', ' & ') AS TSQUERY) AS words
-  ) AS asked
-  CROSS JOIN LATERAL (
-    SELECT every.row_id, every.share, COUNT(*) OVER () AS n FROM (
-      SELECT f.row_id, CAST(1.0 AS DOUBLE PRECISION) AS share FROM search_fts AS f WHERE f.terms @@ asked.words
-      UNION ALL
-      SELECT f.row_id, CAST(0.4 AS DOUBLE PRECISION) AS share FROM search_fts AS f WHERE f.context @@ asked.words
-    ) AS every
-  ) AS found
-  GROUP BY found.row_id
-$$;
-
 CREATE TABLE vectors (
   layer TEXT COLLATE "C" NOT NULL,
   ref_id TEXT COLLATE "C" NOT NULL,
