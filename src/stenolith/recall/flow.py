@@ -148,9 +148,10 @@ class Recall:
         records = rank(draft.question, Layer.RECORD, draft.value("records_lexical"), draft.value("records_vector"))
         reading = {"readback": partial(self._present, draft, present, past)}
         draft.finishes |= await self._race.run(reading, draft.moment(1))
-        hits = merge(draft.value("readback") or present, records)
-        draft.drop("not relevant", sum(1 for hit in hits if not hit.relevant))
-        return [hit for hit in hits if hit.relevant]
+        atoms = [hit for hit in draft.value("readback") or present if hit.relevant]
+        evidence = [hit for hit in records if hit.evidence]
+        draft.drop("not relevant", len(present) + len(records) - len(atoms) - len(evidence))
+        return merge(atoms, evidence)
 
     def _second_arms(self, draft: _Draft, present: Sequence[Hit]) -> dict[str, Arm]:
         strong = [hit for hit in present if hit.relevant and hit.coverage >= STRONG_COVERAGE]

@@ -19,6 +19,10 @@ WEAK_COVERAGE: Final = 0.04
 """Below it, words alone never do: one common word of a long question."""
 WEAK_AFFINITY: Final = -1.0
 """How far behind the nearest anchor a row with weak words may be (standard deviations)."""
+SURE_AFFINITY: Final = 1.0
+"""How far before the nearest anchor a record without any of the words must be."""
+A_STATEMENT: Final = 0.5
+"""Three words that are no question; less is a nod, and repeats nothing but the turn before it."""
 STANDS_OUT: Final = 3.0
 """Without anchors: standard deviations above the owner's rows from which a row stands out of them."""
 REPEAT: Final = 0.92
@@ -28,13 +32,18 @@ _AHEAD: Final = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A row with its place in the ranking and whether it is relevant enough to be volunteered."""
+    """A row with its place in the ranking.
+
+    *relevant*: it has to do with the question.  *evidence*: so much that raw words said it, which is
+    asked of a record before it is volunteered; a question or a nod is no evidence.
+    """
 
     ref_id: str
     layer: Layer
     score: float
     coverage: float
     relevant: bool
+    evidence: bool = False
 
 
 def rank(question: Question, layer: Layer, matches: Matches | None, meaning: Meaning | None) -> list[Hit]:
@@ -58,6 +67,8 @@ def rank(question: Question, layer: Layer, matches: Matches | None, meaning: Mea
             score=row.score,
             coverage=row.coverage,
             relevant=_is_relevant(row.coverage, affinity.get(row.ref_id), row.closeness),
+            evidence=candidates[row.ref_id].declarative >= A_STATEMENT
+            and _is_evidence(row.coverage, affinity.get(row.ref_id)),
         )
         for row in found
     ]
@@ -74,6 +85,13 @@ def _is_relevant(coverage: float, affinity: float | None, closeness: float | Non
     if affinity is None:
         return coverage >= WEAK_COVERAGE or (closeness or 0.0) >= STANDS_OUT
     return affinity > 0 or (coverage >= WEAK_COVERAGE and affinity > WEAK_AFFINITY)
+
+
+def _is_evidence(coverage: float, affinity: float | None) -> bool:
+    """Say whether what was once said, and nobody distilled, is worth repeating unasked."""
+    if affinity is None:
+        return coverage >= WEAK_COVERAGE
+    return affinity > SURE_AFFINITY or (affinity > 0 and coverage >= WEAK_COVERAGE)
 
 
 def merge(*lists: Iterable[Hit]) -> list[Hit]:

@@ -20,6 +20,9 @@ class AtomReader(Protocol):
     async def get(self, owner_id: int, ids: Sequence[str]) -> list[Atom]:
         """Return the owner's atoms with these ids, of any status, in the order asked."""
 
+    async def by_record(self, owner_id: int, record_ids: Sequence[str]) -> tuple[Atom, ...]:
+        """Return the atoms, of any status, that rest on one of these records."""
+
     async def standing_instructions(self, owner_id: int, limit: int = 50) -> tuple[Atom, ...]:
         """Return active instructions that hold beyond one task."""
 

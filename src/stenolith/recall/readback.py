@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,11 +30,15 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How many items, which may show, and whether two that say the same count as one."""
+    """How many items, and which may show.
+
+    *volunteered* items were not searched for one by one: repeats are left out, and so are records
+    whose statement was replaced since.
+    """
 
     limit: int
     allowed: Filter
-    distinct: bool = True
+    volunteered: bool = True
 
 
 class Reader:
@@ -44,14 +48,15 @@ class Reader:
         self._from = sources
 
     async def read(self, owner_id: int, hits: Sequence[Hit], wanted: Wanted) -> Found:
-        """Return up to *limit* items that are there, allowed, and (if *distinct*) no repeats of better ones."""
-        choice = _Choice(wanted.distinct)
+        """Return up to *limit* items that are there and may show, in the order of *hits*."""
+        choice = _Choice(wanted.volunteered)
         step = max(_AT_ONCE, wanted.limit)
         for start in range(0, len(hits), step):
             chunk = hits[start : start + step]
             found = await self._load(owner_id, chunk, wanted.allowed)
+            stale = await self._outdated(owner_id, found.values()) if wanted.volunteered else frozenset()
             for hit in chunk:
-                choice.take(found.get(hit.ref_id))
+                choice.take(found.get(hit.ref_id), outdated=hit.ref_id in stale)
                 if len(choice.items) >= wanted.limit:
                     break
             else:
@@ -78,6 +83,16 @@ class Reader:
                     found[scene.id] = scene_item(scene, scores[scene.id])
         return found
 
+    async def _outdated(self, owner_id: int, items: Iterable[Item]) -> frozenset[str]:
+        """Return the records all of whose statements were replaced or lost their ground."""
+        records = [item.id for item in items if item.layer == Layer.RECORD.value]
+        gone: set[str] = set()
+        standing: set[str] = set()
+        for atom in await self._from.atoms.by_record(owner_id, records) if records else ():
+            over = atom.status in {AtomStatus.SUPERSEDED, AtomStatus.WITHDRAWN}
+            (gone if over else standing).update(source.record_id for source in atom.sources)
+        return frozenset(gone - standing)
+
     async def _scenes(self, owner_id: int, *, archived: bool) -> list[Scene]:
         live = await self._from.scenes.listing(owner_id)
         return live + (await self._from.scenes.listing(owner_id, archived=True) if archived else [])
@@ -92,10 +107,12 @@ class _Choice:
         self._repeats = Repeats() if distinct else None
         self._known: set[str] = set()
 
-    def take(self, item: Item | None) -> None:
+    def take(self, item: Item | None, *, outdated: bool) -> None:
         """Add *item*, or count why not. A record that an atom before it rests on is a repeat."""
         if item is None:
             self.dropped["gone"] += 1
+        elif outdated:
+            self.dropped["superseded"] += 1
         elif item.id in self._known or (self._repeats and not self._repeats.is_new(item.text)):
             self.dropped["repeat"] += 1
         else:

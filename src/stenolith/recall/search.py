@@ -76,6 +76,6 @@ class Search:
             known = await self._from.atoms.get(owner_id, [hit.ref_id for hit in hits])
             hits = put_past_behind(hits, {atom.id: atom.superseded_by or "" for atom in known})
         matching = [hit for hit in hits if hit.relevant or hit.coverage > 0]
-        wanted = Wanted(limit=inquiry.limit, allowed=inquiry.conditions, distinct=False)
+        wanted = Wanted(limit=inquiry.limit, allowed=inquiry.conditions, volunteered=False)
         selection = (await Reader(self._from).read(owner_id, matching, wanted)).value
         return Found(value=(selection.items, len(matching)), hits=len(selection.items))
