@@ -111,3 +111,23 @@ async def test_closing_stops_what_was_left_behind() -> None:
     await race.run({"arm": arm}, time.monotonic() + 0.01)
     await race.close()
     assert stopped.is_set()
+
+
+async def test_a_caller_who_gives_up_leaves_nothing_running() -> None:
+    race = Race()
+    stopped = asyncio.Event()
+
+    async def arm() -> Found:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+        return Found(value=None, hits=0)
+
+    caller = asyncio.create_task(race.run({"arm": arm}, time.monotonic() + 30))
+    await asyncio.sleep(0.01)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await race.close()
+    assert stopped.is_set()

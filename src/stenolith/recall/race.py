@@ -74,15 +74,25 @@ class Race:
             else:
                 running[asyncio.ensure_future(_timed(arm))] = name
         if running:
-            await asyncio.wait(running, timeout=max(until - started, 0))
+            await self._wait(running, max(until - started, 0))
         for task, name in running.items():
             finished[name] = self._judge(name, task, time.monotonic() - started)
         return {name: finished[name] for name in arms}
+
+    async def _wait(self, running: Mapping[asyncio.Task[_Timed], str], seconds: float) -> None:
+        try:
+            await asyncio.wait(running, timeout=seconds)
+        except asyncio.CancelledError:
+            for task, name in running.items():
+                self._leave(task, name)
+            raise
 
     def _judge(self, name: str, task: asyncio.Task[_Timed], elapsed: float) -> Finish:
         if not task.done():
             self._leave(task, name)
             return self._trouble(name, ArmStatus.LATE, TIMEOUT, elapsed)
+        if task.cancelled():
+            return self._trouble(name, ArmStatus.FAILED, f"{UNAVAILABLE}: cancelled", elapsed)
         error = task.exception()
         if isinstance(error, Skipped):
             return _skip(name, str(error))
