@@ -107,6 +107,17 @@ class DistillSettings(_Group):
     """Different days they must have been said on."""
 
 
+class PipelineSettings(_Group):
+    """When a language model reads a session; rules read every turn at once."""
+
+    every_turns: int = Field(default=5, ge=1)
+    """Turns read together once a session is warm."""
+    warm_up: bool = True
+    """Read a new session after 1 turn, then 2, 4, … up to the usual number."""
+    idle_seconds: int = Field(default=600, ge=1)
+    """Seconds of silence after which waiting turns are read."""
+
+
 class ReplayOverride(_Group):
     """Policy flags of your own for some provider or model: ``[[replay.overrides]]`` in the file."""
 
@@ -150,6 +161,7 @@ class Settings(BaseSettings):
     embedder: EmbedderSettings = EmbedderSettings()
     llm: LlmSettings = LlmSettings()
     distill: DistillSettings = DistillSettings()
+    pipeline: PipelineSettings = PipelineSettings()
     replay: ReplaySettings = ReplaySettings()
 
     @field_validator("timezone")

@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": ("demo:demo", "Run the main job on example conversations and show every layer."),
     "capture": ("memory:capture", "Record what a host holds after a turn."),
     "work": ("upkeep:work", "Run the pending jobs: atoms, scenes, persona, vectors."),
+    "worker": ("upkeep:worker", "Run jobs as they become due, until told to stop."),
     "recall": ("memory:recall", "Give the context that belongs to a question."),
     "search": ("reading:search", "Search memories, conversations or scenes."),
     "remember": ("memory:remember", "Keep one statement."),

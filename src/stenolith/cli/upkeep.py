@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -61,6 +64,24 @@ def _tell_work(report: dict[str, Any]) -> None:
     say(f"{report['pending']} pending", "dim")
 
 
+async def worker(*, common: Common = COMMON) -> int:
+    """Run jobs as they become due, for every scope of the home, until the process is told to stop.
+
+    Any number of workers may serve one home. SIGTERM and Ctrl-C let running jobs end.
+
+    Example: stenolith worker --home /srv/memory
+    """
+    stop = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows has no signal handlers in event loops
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    async with common.memory() as memory:
+        note(f"working for {memory.settings.home}; Ctrl-C stops")
+        report = (await memory.serve(stop)).to_dict()
+    emit(common.json, report, lambda: _tell_work(report))
+    return 0
+
+
 jobs = App(name="jobs", help="See the queue: what is pending, what failed, what was given up.")
 
 
@@ -87,6 +108,8 @@ async def _tell_jobs(common: Common, *, dead: bool) -> int:
     async with common.memory(create=False) as memory:
         found = await memory.jobs(dead=dead)
     emit(common.json, found, lambda: _list_jobs(found["items"]))
+    if found["health"]["status"] != "ok":
+        note(f"degraded: {'; '.join(found['health']['reasons'])}", "yellow")
     return 0
 
 

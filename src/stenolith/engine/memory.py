@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -23,6 +24,7 @@ from stenolith.engine.projections import Projections
 from stenolith.engine.reading import ListedLayer, Page, Reading
 from stenolith.engine.rebuilding import Rebuilding
 from stenolith.engine.replaying import Wish, destination
+from stenolith.engine.scheduling import Schedule
 from stenolith.engine.sessions import Sessions
 from stenolith.engine.upkeep import Upkeep
 from stenolith.engine.wiring import House, open_house
@@ -61,6 +63,7 @@ class Memory:
     def __init__(self, house: House) -> None:
         self._house = house
         self._projections = Projections(house)
+        self._schedule = Schedule(house)
         self._scribe = Scribe(house.database, self._surroundings())
         self._recorder = Recorder(self._scribe)
         self._live = LiveTurns(self._scribe)
@@ -124,8 +127,7 @@ class Memory:
         await self._house.index.index(documents.of_records(records, self._house.settings.zone))
 
     async def _enqueue_learning(self, session: Session, records: Sequence[Record]) -> None:
-        if any(record.distillable for record in records):
-            await self._house.jobs.enqueue(session.owner_id, JobRequest(kind=DISTILL, key=str(session.session_ref)))
+        await self._schedule.turn_recorded(session, records)
         await self._projections.request_vectors(session.owner_id, Layer.RECORD)
 
     async def capture(self, turn: Turn | Sequence[Message], *, scope: Scope) -> CaptureReport:
@@ -153,6 +155,25 @@ class Memory:
             raise InvalidInput(f"kinds of jobs are {', '.join(STAGES)}; got {', '.join(sorted(unknown))}")
         await self._tidy()
         return await self._worker.run_until_idle(kinds, on_progress, eager=until_idle)
+
+    async def serve(self, stop: asyncio.Event) -> WorkReport:
+        """Run jobs as they become due until *stop* is set; running ones then end or are handed back."""
+        await self._tidy()
+        return await self._worker.run_forever(stop)
+
+    async def end_session(self, *, scope: Scope) -> WorkReport:
+        """Distil what the session of *scope* still holds, and return when that is done.
+
+        Other sessions are not touched.  What a failing model leaves behind is counted as pending.
+        Raises `NotFound`.
+        """
+        total = WorkReport()
+        for session in await self.sessions.of(scope):
+            key = str(session.session_ref)
+            async with self._house.database.transaction():
+                await self._house.jobs.enqueue(session.owner_id, JobRequest(kind=DISTILL, key=key, hurry=True))
+            total = total.plus(await self._worker.run_key(DISTILL, session.owner_id, key))
+        return total
 
     async def _tidy(self) -> None:
         """End what has expired, drop old finished jobs, and ask for vectors when the embedder has changed."""
@@ -308,6 +329,10 @@ class Memory:
         if out is None:
             return await exporting.write(scope, sys.stdout.buffer)
         return await exporting.to_file(scope, out)
+
+    async def health(self) -> View:
+        """Return ``status`` (``ok`` or ``degraded``) with what is behind, dead or missing, in plain words."""
+        return await self._upkeep.health()
 
     async def jobs(self, *, dead: bool = False) -> View:
         """Return the jobs of the home that wait or run, or those that were given up."""

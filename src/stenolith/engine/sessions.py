@@ -102,16 +102,18 @@ class Sessions:
         marks = [mark for mark in await self._house.transcripts.marks(session.session_ref) if mark.kind == COMPACTION]
         return _compacted(stored, marks[-1]) if marks else tuple(one.message for one in stored)
 
-    async def _session(self, scope: Scope) -> Session:
+    async def of(self, scope: Scope) -> list[Session]:
+        """Return the instances of a session key, oldest first, or the one that is named. Raises `NotFound`."""
         owner_id = await self._house.owners.find(scope)
-        if scope.session_id:
-            found = await self._house.transcripts.find(owner_id, scope.session_key, scope.session_id)
-        else:
-            every = await self._house.transcripts.of_key(owner_id, scope.session_key)
-            found = every[-1] if every else None
-        if found is None:
+        every = await self._house.transcripts.of_key(owner_id, scope.session_key)
+        found = [session for session in every if scope.session_id in {"", session.session_id}]
+        if not found:
             raise NotFound(f"there is no session {scope.session_key!r} under this scope")
         return found
+
+    async def _session(self, scope: Scope) -> Session:
+        """Return the newest instance. Raises `NotFound`."""
+        return (await self.of(scope))[-1]
 
 
 def _compacted(stored: Sequence[StoredMessage], mark: Mark) -> tuple[Message, ...]:

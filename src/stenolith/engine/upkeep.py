@@ -8,6 +8,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from stenolith.store.files import make_private
 from stenolith.store.inspection import Inspection
 from stenolith.store.jobs import Job, State
 
+LATE_MS: Final = 15 * 60_000
+"""Age after which a due job says that no worker runs."""
 STUCK_MS: Final = 6 * 3_600_000
 """Age after which an open turn is taken for abandoned: no exchange lasts six hours."""
 _AGREEMENTS: Final = {
@@ -135,11 +138,24 @@ class Upkeep:
         problems = tuple(f"{kind}: {count} given up (stenolith jobs dead)" for kind, count in dead.items())
         return Check(name="queue", problems=problems, detail="" if problems else f"{waiting} pending")
 
+    async def health(self) -> dict[str, Any]:
+        """Say whether anything is behind, dead or missing, with counts and reasons."""
+        now, counts = self.house.now(), await self.house.jobs.counts_of_home()
+        waiting = await self.house.jobs.waiting()
+        failed = Counter(job.kind for job in await self.house.jobs.listing_of_home("pending", limit=1000) if job.error)
+        troubles = {
+            "given up": {kind: states["dead"] for kind, states in counts.items() if states.get("dead")},
+            "due for long, so no worker runs": {item.kind: item.count for item in waiting if item.at < now - LATE_MS},
+            "failed and will be tried again": failed,
+        }
+        reasons = [f"{kind}: {count} {what}" for what, found in troubles.items() for kind, count in found.items()]
+        return {"status": "degraded" if reasons else "ok", "reasons": reasons, "jobs": counts}
+
     async def jobs(self, *, dead: bool) -> dict[str, Any]:
         """Return the jobs of the home that wait or run, or those that were given up."""
         states: tuple[State, ...] = ("dead",) if dead else ("running", "pending")
         found = [job for state in states for job in await self.house.jobs.listing_of_home(state)]
-        return {"items": [_job_view(job) for job in found], "counts": await self.house.jobs.counts_of_home()}
+        return {"items": [_job_view(job) for job in found], "health": await self.health()}
 
     async def retry(self, job_id: str) -> dict[str, Any]:
         """Give a dead job of any owner all its attempts again. Raises `NotFound`."""

@@ -55,6 +55,12 @@ class WorkReport:
     dead: Mapping[str, int] = field(default_factory=dict)
     pending: int = 0
 
+    def plus(self, other: WorkReport) -> WorkReport:
+        """Return both reports as one."""
+        names = ("done", "failed", "dead")
+        sums = {name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in names}
+        return WorkReport(**sums, pending=self.pending + other.pending)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON of ``stenolith work --json``."""
         counts = {"done": dict(self.done), "failed": dict(self.failed), "dead": dict(self.dead)}
@@ -155,6 +161,31 @@ class Worker:
         if on_progress:
             on_progress(report)
         return report
+
+    async def run_key(self, kind: str, owner_id: int, key: str) -> WorkReport:
+        """Do what is asked for one key, due or not, and wait for whoever else works on it.
+
+        What waits after a failure is left and counted as pending; other keys are not touched.
+        """
+        crew = _Crew(self._jobs, self._pick([kind]), self._name, self._options.lease_ms)
+        claim = Claim(
+            worker=self._name,
+            rooms={kind: 1},
+            lease_ms=self._options.lease_ms,
+            eager=True,
+            steal=False,
+            only=(owner_id, key),
+        )
+        try:
+            while await self._jobs.outstanding(owner_id, kind, key):
+                for job in [] if crew.running else await self._jobs.claim(claim):
+                    crew.start(job)
+                if not crew.running and not await self._jobs.is_running(owner_id, kind, key):
+                    break
+                await self._pause(crew)
+            return crew.report(await self._jobs.outstanding(owner_id, kind, key))
+        finally:
+            await crew.dismiss()
 
     async def run_forever(self, stop: asyncio.Event) -> WorkReport:
         """Run jobs as they become due until *stop* is set, then let the running ones end or hand them back."""

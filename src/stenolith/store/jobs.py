@@ -102,7 +102,7 @@ class Claim:
 
     *rooms* says of which kind how many at most, for *lease_ms*.  *eager* takes a job that was never
     tried before it is due, which is how a person who waits skips the debounce.  *steal* also looks
-    for jobs whose lease ran out.
+    for jobs whose lease ran out.  *only* narrows to one owner's key.
     """
 
     worker: str
@@ -110,6 +110,7 @@ class Claim:
     lease_ms: int
     eager: bool = False
     steal: bool = True
+    only: tuple[int, str] | None = None
 
 
 class Jobs:
@@ -163,6 +164,11 @@ class Jobs:
         rows = await self._database.fetch(self._sql["outstanding_jobs"], owner_id=owner_id, kind=kind, key=key)
         return int(rows[0]["n"])
 
+    async def is_running(self, owner_id: int, kind: str, key: str) -> bool:
+        """Say whether somebody works on this key now."""
+        rows = await self._database.fetch(self._sql["running_jobs_of_key"], owner_id=owner_id, kind=kind, key=key)
+        return bool(rows[0]["n"])
+
     async def retry(self, owner_id: int, job_id: str) -> str:
         """Give a dead job all its attempts again and return the id of the job that now waits for its key.
 
@@ -202,6 +208,8 @@ class Jobs:
         now = self._now()
         lease = f"{claim.worker}#{secrets.token_hex(6)}"
         given = {"lease": lease, "lease_until": now + claim.lease_ms, "now": now}
+        owner, key = claim.only or (0, "")
+        narrowed = {"eager": int(claim.eager), "only_owner": owner, "only_key": key}
         taken: list[Row] = []
         async with self._database.transaction():
             for kind, room in claim.rooms.items():
@@ -213,9 +221,7 @@ class Jobs:
                     )
                 left = room - len(stolen)
                 taken += stolen
-                taken += await self._database.fetch(
-                    self._sql["claim_jobs"], **where, limit=left, eager=int(claim.eager)
-                )
+                taken += await self._database.fetch(self._sql["claim_jobs"], **where, limit=left, **narrowed)
         taken.sort(key=lambda row: (-row["priority"], row["run_after"], row["job_id"]))
         return [_job(row) for row in taken]
 

@@ -21,6 +21,7 @@ WHERE job_id IN (
   SELECT waiting.job_id FROM jobs AS waiting
   WHERE waiting.state = 'pending' AND waiting.kind = :kind
     AND (waiting.run_after <= :now OR (:eager = 1 AND waiting.attempts = 0 AND waiting.error = ''))
+    AND (:only_owner = 0 OR (waiting.owner_id = :only_owner AND waiting.key = :only_key))
     AND NOT EXISTS (
       SELECT 1 FROM jobs AS busy
       WHERE busy.state = 'running' AND busy.kind = waiting.kind AND busy.owner_id = waiting.owner_id AND busy.key = waiting.key
@@ -127,3 +128,6 @@ DELETE FROM cursors WHERE stage = :stage AND owner_id = :owner_id AND key = :key
 
 -- name: cursors_of_stage
 SELECT key, position, state FROM cursors WHERE stage = :stage AND owner_id = :owner_id ORDER BY key;
+
+-- name: running_jobs_of_key
+SELECT COUNT(*) AS n FROM jobs WHERE owner_id = :owner_id AND kind = :kind AND key = :key AND state = 'running';

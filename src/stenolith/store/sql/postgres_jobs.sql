@@ -13,6 +13,7 @@ WITH due AS MATERIALIZED (
   SELECT waiting.job_id FROM jobs AS waiting
   WHERE waiting.state = 'pending' AND waiting.kind = :kind
     AND (waiting.run_after <= :now OR (:eager = 1 AND waiting.attempts = 0 AND waiting.error = ''))
+    AND (:only_owner = 0 OR (waiting.owner_id = :only_owner AND waiting.key = :only_key))
     AND NOT EXISTS (
       SELECT 1 FROM jobs AS busy
       WHERE busy.state = 'running' AND busy.kind = waiting.kind AND busy.owner_id = waiting.owner_id AND busy.key = waiting.key
