@@ -12,6 +12,7 @@ from stenolith.store.search import POOL, Candidate, Filter, Layer, SearchIndex
 from stenolith.store.vectors import Shelf, Vectors
 
 _EMBEDDED_CHARS = 1000
+"""Characters of a question that are embedded, its last ones: an answer follows the end."""
 _STEPS = (POOL, 4 * POOL, 16 * POOL)
 """How far down the nearest rows are tried until enough of them pass the filter."""
 
@@ -51,7 +52,7 @@ class Finder:
         shelf = Shelf(owner_id=owner_id, layer=layer, model_id=self._embedder.model_id)
         if not await self._vectors.holds(shelf):
             raise Skipped(await self._why_bare(shelf))
-        (vector,) = await self._embedder.embed([question.text[:_EMBEDDED_CHARS]], "query")
+        (vector,) = await self._embedder.embed([question.text[-_EMBEDDED_CHARS:]], "query")
         nearness = await self._vectors.nearest(shelf, vector)
         if nearness is None:
             raise Skipped("no vectors yet")

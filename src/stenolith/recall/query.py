@@ -10,8 +10,10 @@ from typing import Final
 from stenolith.model.dates import resolve
 from stenolith.model.text import QueryTerms, query_terms
 
-LONGEST_QUESTION: Final = 4000
-"""Characters of a question that are read; a pasted file is not a question."""
+READ_FIRST: Final = 1000
+READ_LAST: Final = 3000
+"""Characters that are read of the beginning and of the end of a long text: people paste files around their question."""
+_MOST_PARTS: Final = 12
 _PART: Final = re.compile(r"[？?。！!；;\n]+|\.\s|另外|此外|\balso,|\band also\b", re.IGNORECASE)
 _WHEN: Final = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow (?:long|many (?:days|weeks|months|years))\b"
@@ -70,7 +72,8 @@ class Question:
 
 def read_question(text: str, at_ms: int, zone: tzinfo) -> Question:
     """Read *text*, asked at *at_ms* (epoch milliseconds) in *zone*."""
-    text = text[:LONGEST_QUESTION]
+    if len(text) > READ_FIRST + READ_LAST:
+        text = f"{text[:READ_FIRST]}\n{text[-READ_LAST:]}"
     whole = query_terms(text)
     pieces = [query_terms(piece) for piece in _PART.split(text)]
     asking = tuple(piece for piece in pieces if piece and not piece.idle)
@@ -78,7 +81,7 @@ def read_question(text: str, at_ms: int, zone: tzinfo) -> Question:
     return Question(
         text=text,
         whole=whole,
-        parts=asking if len(asking) > 1 else (),
+        parts=asking[-_MOST_PARTS:] if len(asking) > 1 else (),
         asks_when=_WHEN.search(text) is not None,
         hints=tuple(TimeHint(start_ms=span.start_ms, end_ms=span.end_ms, yearly=span.bare) for span in spans),
         vague=not whole or whole.idle or text.strip(" .。!！\n").lower() in _GO_ON,
