@@ -2,32 +2,32 @@
 -- home without statistics from walking all rows of the owner instead of the few that are named.
 -- name: atoms_by_id
 SELECT * FROM atoms
-WHERE +owner_id = :owner_id AND atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)));
+WHERE +owner_id = :owner_id AND atom_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))));
 
 -- name: sources_of_atoms
 SELECT atom_id, record_id, quote, timestamp FROM atom_sources
-WHERE atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
+WHERE atom_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))))
 ORDER BY atom_id, record_id;
 
 -- name: atoms_by_record
 SELECT * FROM atoms
 WHERE +owner_id = :owner_id AND atom_id IN (
-  SELECT atom_id FROM atom_sources WHERE record_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
+  SELECT atom_id FROM atom_sources WHERE record_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))))
 )
 ORDER BY recorded_at, atom_id;
 
 -- name: delete_evidence
 DELETE FROM atom_sources
-WHERE record_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
+WHERE record_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))))
   AND EXISTS (SELECT 1 FROM atoms WHERE atoms.atom_id = atom_sources.atom_id AND +atoms.owner_id = :owner_id)
 RETURNING atom_id;
 
 -- name: superseded_by_atoms
 SELECT * FROM atoms
 WHERE +owner_id = :owner_id AND status = 'superseded'
-  AND superseded_by IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
+  AND superseded_by = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))))
 ORDER BY recorded_at, atom_id;
 
 -- name: delete_atoms
-DELETE FROM atoms WHERE +owner_id = :owner_id AND atom_id IN (SELECT json_array_elements_text(CAST(:ids AS JSON)))
+DELETE FROM atoms WHERE +owner_id = :owner_id AND atom_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))))
 RETURNING atom_id, normal_form, scene_id;

@@ -64,7 +64,7 @@ WHERE +a.owner_id = :owner_id
     WHEN :history = 1 THEN a.status <> 'withdrawn'
     ELSE a.status = 'active' AND (a.expires_at IS NULL OR a.expires_at > :now_ms) END
   AND (CAST(:task_session AS TEXT) IS NULL OR a.task_only = 0 OR a.session_key = :task_session)
-  AND (:kinds = '[]' OR a.kind IN (SELECT json_array_elements_text(CAST(:kinds AS JSON))))
+  AND (:kinds = '[]' OR a.kind = ANY (ARRAY(SELECT json_array_elements_text(CAST(:kinds AS JSON)))))
   AND (:session_key = '' OR a.session_key = :session_key)
   AND (CAST(:since_ms AS BIGINT) IS NULL OR COALESCE(a.occurred_end, a.occurred_start, a.valid_from) >= :since_ms)
   AND (CAST(:until_ms AS BIGINT) IS NULL OR COALESCE(a.occurred_start, a.valid_from) < :until_ms)
@@ -93,7 +93,7 @@ ORDER BY wanted.place;
 
 -- name: search_rows_known
 SELECT row_id, ref_id FROM search_rows
-WHERE layer = :layer AND ref_id IN (SELECT json_array_elements_text(CAST(:refs AS JSON)));
+WHERE layer = :layer AND ref_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:refs AS JSON))));
 
 -- name: put_search_row
 INSERT INTO search_rows
@@ -128,7 +128,7 @@ DELETE FROM search_fts WHERE row_id = :row_id;
 
 -- name: drop_search_rows
 DELETE FROM search_rows
-WHERE owner_id = :owner_id AND layer = :layer AND ref_id IN (SELECT json_array_elements_text(CAST(:refs AS JSON)))
+WHERE owner_id = :owner_id AND layer = :layer AND ref_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:refs AS JSON))))
 RETURNING row_id, session_ref, seq;
 
 -- name: clear_search_rows
