@@ -242,14 +242,8 @@ def _draft(item: Item, kind: Kind, cited: Sequence[Speech], desk: Desk) -> AtomD
         role="user" if people and _testify(item, cited) else "assistant",
         corrects=item.changes,
         task_only=item.scope.casefold() in {"task", "session", "once"} and kind in _BOUND,
-        provenance=_provenance(people),
     )
     return _dated(draft, item, witness, desk)
-
-
-def _provenance(people: Sequence[Speech]) -> dict[str, Any]:
-    machines = [speech.machine for speech in people]
-    return {"kind": machines[0]} if machines and all(machines) else {}
 
 
 def _subject(item: Item, people: Sequence[Speech]) -> str:

@@ -134,9 +134,7 @@ async def extract(model: LanguageModel, reading: Reading, scene: str, zone: tzin
             if isinstance(claim, Fault):
                 desk.notes[f"refused: {claim}"] += 1
             else:
-                found.append(
-                    replace(claim, provenance={**(claim.provenance or {}), **({"scene": name} if name else {})})
-                )
+                found.append(replace(claim, provenance={"scene": name} if name else {}))
     drafts = _united(found)
     drafts = [_signed(draft, answer, len(drafts)) for draft in drafts]
     if answer.value.ops and not drafts:
@@ -194,7 +192,6 @@ def _by_rules(reading: Reading, zone: tzinfo) -> list[AtomDraft]:
             text=speech.text,
             timestamp=speech.timestamp,
             speaker=speech.speaker,
-            failed=bool(speech.machine),
         )
         for speech in reading.speeches.values()
     ]

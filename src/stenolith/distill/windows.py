@@ -22,17 +22,13 @@ _SENTENCE: Final = re.compile(r".+?(?:[。！？!?\n]+|\.(?=\s)|\Z)\s*", re.DOTA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speech:
-    """What one speaker said in one message, at *timestamp* (epoch ms).
-
-    *machine* is the provenance kind of a message that no person wrote (another agent, a program), else empty.
-    """
+    """What one speaker said in one message, at *timestamp* (epoch ms)."""
 
     record_id: str
     role: str
     text: str
     timestamp: int
     speaker: str = ""
-    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

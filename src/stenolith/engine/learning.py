@@ -12,8 +12,12 @@ from collections.abc import Sequence
 from stenolith.curate.admission import AdmissionSettings, Refusal, admit
 from stenolith.distill.reconcile import Decision, normal_form, reconcile
 from stenolith.distill.rules import Utterance, extract
+from stenolith.engine.metering import metered
 from stenolith.engine.projections import Projections
+from stenolith.engine.studying import Study
 from stenolith.engine.wiring import House
+from stenolith.llm.choose import choose_model
+from stenolith.llm.port import LanguageModel
 from stenolith.model.atom import Atom, AtomDraft
 from stenolith.pipeline.stages import DISTILL, EMBED, JOURNAL, PERSONA, SCENES
 from stenolith.pipeline.worker import Handler, Lease
@@ -34,17 +38,23 @@ REPLANS = 3
 
 
 class Learning:
-    """The handlers of a home's worker."""
+    """The handlers of a home's worker.
 
-    def __init__(self, house: House, projections: Projections) -> None:
+    *model* replaces the one that the settings name; without either, rules distil.
+    """
+
+    def __init__(self, house: House, projections: Projections, model: LanguageModel | None = None) -> None:
         self._house = house
         self._projections = projections
         self._inspection = Inspection(house.database)
+        asked = model or choose_model(house.settings.llm)
+        meter = metered(house, asked) if asked else None
+        self._study = Study(house, projections, meter) if meter else None
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handler of each kind of job; without an embedder nobody claims embed jobs."""
         found: dict[str, Handler] = {
-            DISTILL: self.distill,
+            DISTILL: self.distill if self._study is None else self._study.distill,
             SCENES: self.write_scenes,
             PERSONA: self.judge_persona,
             JOURNAL: self.catch_up,
@@ -52,8 +62,11 @@ class Learning:
         return found if self._house.embedder is None else {**found, EMBED: self.embed}
 
     async def distill(self, lease: Lease) -> None:
-        """Draw atoms from what a session said since the cursor; the key is the session's number."""
+        """Draw atoms by rule from what a session said since the cursor; the key is the session's number."""
         job = lease.job
+        if "/" in job.key:
+            await self._one_record(lease)
+            return
         session_ref = int(job.key)
         tally: Counter[str] = Counter()
         while True:
@@ -66,6 +79,16 @@ class Learning:
             async with lease.step():
                 await self._learn(job.owner_id, drafts, records, tally)
                 await self._house.cursors.advance(job.owner_id, DISTILL, job.key, Cursor(position=records[-1].seq))
+
+    async def _one_record(self, lease: Lease) -> None:
+        """Draw atoms from a record that a model could not read; the key ends with its id."""
+        job, tally = lease.job, Counter[str]()
+        records = await self._house.records.get(job.owner_id, [job.key.partition("/")[2]])
+        drafts = extract([_utterance(record) for record in records], self._house.settings.zone)
+        async with lease.step():
+            await self._learn(job.owner_id, drafts, records, tally)
+        async with lease.commit(dict(tally)):
+            return
 
     async def _learn(
         self, owner_id: int, drafts: Sequence[AtomDraft], records: Sequence[Record], tally: Counter[str]
