@@ -22,11 +22,13 @@ import numpy as np
 from stenolith.model.text import QueryTerms
 from stenolith.store.database import Database, Row, statements
 
-POOL: Final = 200
-"""Rows that are scored exactly, whatever the limit: so a smaller limit is a prefix of a larger one."""
+POOL: Final = 128
+"""Rows that are scored exactly, whatever the limit: so a smaller limit is a prefix of a larger one.
+300 of them found nothing more on LoCoMo than 100."""
 POSTINGS_BUDGET: Final = 10_000
-"""Index entries read for one question, rarest words first.  99.7 % of the top ten of a budget twice
-as large were kept at 100,000 rows of one owner, all of them at 10,000; half of it kept 97 %."""
+LEAST_BUDGET: Final = 2_500
+"""Index entries read for one question, rarest words first: a tenth of the owner's rows within these
+bounds.  At 100,000 rows that kept 99.7 % of the top ten of twice the budget, at 10,000 all of it."""
 _TYPICAL_ROWS: Final = 100_000
 """Stands for an owner's rows where only the order of rare and common words matters."""
 _FALLBACK_PAIRS: Final = 4
@@ -197,14 +199,16 @@ class SearchIndex:
         self, owner_id: int, layer: Layer, query: QueryTerms
     ) -> tuple[QueryTerms, Statistics, list[_Piece]]:
         """Return the terms to look for, how common they are, and the index entries to read."""
+        rows, mean = await self._size(owner_id, layer)
+        if rows == 0:
+            return query, Statistics(), []
         before = scoped(owner_id, layer)
         counts = await self._count(before, query)
-        asked, pieces = query, _pieces(before, layer, counts)
+        asked, pieces = query, _pieces(before, layer, counts, min(POSTINGS_BUDGET, max(LEAST_BUDGET, rows // 10)))
         if query.fallback and not pieces:
             asked = QueryTerms(words=query.words, starts=tuple(dict.fromkeys("".join(query.fallback))))
             counts |= await self._count(before, QueryTerms(words=(), starts=asked.starts))
             pieces = _pair_pieces(before, layer, query.fallback, counts)
-        rows, mean = await self._size(owner_id, layer)
         return asked, Statistics(rows=rows, mean_length=mean, counts=counts), pieces
 
     async def _ranked(self, pieces: Sequence[_Piece]) -> list[int]:
@@ -250,18 +254,18 @@ class SearchIndex:
         known = self._sizes.get(key)
         if known is None or known[1] < _COUNTED_ANEW or now - known[0] > _STATISTICS_SECONDS:
             sql, scope = self._sql, {"owner_id": owner_id, "layer": layer.value}
-            count = await self._database.fetch(sql["search_row_count"], **scope)
-            mean = await self._database.fetch(sql["search_mean_length"], **scope)
-            known = self._sizes[key] = (now, int(count[0]["n"]), float(mean[0]["mean"]) or 1.0)
+            count = int((await self._database.fetch(sql["search_row_count"], **scope))[0]["n"])
+            mean = (await self._database.fetch(sql["search_mean_length"], **scope))[0]["mean"] if count else 1.0
+            known = self._sizes[key] = (now, count, float(mean) or 1.0)
         return known[1], known[2]
 
 
-def _pieces(before: str, layer: Layer, counts: Mapping[str, int]) -> list[_Piece]:
+def _pieces(before: str, layer: Layer, counts: Mapping[str, int], budget: int) -> list[_Piece]:
     """Return the rarest terms that fit the budget; a rare one is worth more, in a neighbour half."""
     spent = 0
     found: list[_Piece] = []
     for term, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        if count and (not found or spent + count <= POSTINGS_BUDGET):
+        if count and (not found or spent + count <= budget):
             spent += count
             words = _begins(before, term[0]) if term.endswith("*") else f'"{before}{indexed(term)}"'
             found += _columns(layer, words, math.log(1 + _TYPICAL_ROWS / count))
