@@ -354,6 +354,73 @@ async def test_a_second_opener_of_a_session_sees_what_the_first_one_stored(postg
     assert sorted(await asyncio.gather(*(capture(f"t{n}") for n in range(5)))) == [0, 1, 2, 3, 4]
 
 
+# --- nearest rows of large shelves -------------------------------------------------------------------------------
+
+
+def clustered(count: int, dim: int = 64) -> np.ndarray:
+    """Rows like those of real text: topics, and what is said around them."""
+    generator = np.random.default_rng(4)
+    topics = generator.standard_normal((max(count // 20, 1), dim))
+    rows = topics[generator.integers(0, len(topics), count)] + 0.8 * generator.standard_normal((count, dim)) + 1
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.parametrize("layer", [Layer.ATOM, Layer.RECORD])
+async def test_the_index_finds_what_a_scan_finds_and_measures_it_alike(layer: Layer) -> None:
+    database = await open_postgres(await create_database())
+    try:
+        world = World(database)
+        owner = await world.owner("ana")
+        count = 1500
+        said = [f"atm_{n:04}" for n in range(count)]
+        if layer is Layer.RECORD:
+            said = await world.say(owner, [f"line {n}" for n in range(count)])
+        shelf = Shelf(owner_id=owner, layer=layer, model_id="m")
+        rows = clustered(len(said))
+        await Vectors(database).put(shelf, dict(zip(said, rows, strict=True)))
+        scanning, indexed = Vectors(database), Vectors(database, indexed_rows=1000)
+        await indexed.tend()
+        await indexed.tend()
+        asked: list[str] = []
+
+        async def also() -> list[str]:
+            asked.append("")
+            return said[:30]
+
+        kept, pairs = [], []
+        for at in range(0, count, 75):
+            query = rows[at] + 0.05 * np.random.default_rng(at).standard_normal(64).astype(np.float32)
+            exact, found = await scanning.nearest(shelf, query, also), await indexed.nearest(shelf, query, also)
+            assert exact is not None
+            assert found is not None
+            best = exact.best(10)
+            kept.append(len(set(best) & set(found.best(10))) / 10)
+            refs = [*best[:3], *said[:30]]
+            one, other = exact.closeness(refs), found.closeness(refs)
+            pairs += [(one[ref], other[ref]) for ref in refs if ref in said[:30] or ref in other]
+        assert len(asked) == 20
+        assert np.mean(kept) >= 0.97
+        assert [pair for pair in pairs if pair[1] != pytest.approx(pair[0], rel=0.1, abs=0.15)] == []
+        assert len(await database.fetch("SELECT 1 AS n FROM pg_class WHERE relname = 'vectors_hnsw_64'")) == 1
+    finally:
+        await database.close()
+
+
+async def test_a_shelf_that_is_small_or_has_no_index_is_scanned(postgres: PostgresDatabase) -> None:
+    rows = clustered(300)
+    shelf = Shelf(owner_id=1, layer=Layer.ATOM, model_id="m")
+    names = {f"a{n:03}": row for n, row in enumerate(rows)}
+    await Vectors(postgres).put(shelf, names)
+    for limit in (100, 1000):
+        vectors = Vectors(postgres, indexed_rows=limit)
+        if limit == 1000:
+            await vectors.tend()
+        found = await vectors.nearest(shelf, rows[7])
+        assert found is not None
+        assert len(found.best(300)) == 300
+    assert await postgres.fetch("SELECT 1 AS n FROM pg_class WHERE relname LIKE 'vectors_hnsw%'") == []
+
+
 # --- the queue ---------------------------------------------------------------------------------------------------
 
 

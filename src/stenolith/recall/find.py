@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from stenolith.llm.port import Embedder
 from stenolith.recall.query import Question
@@ -53,11 +54,16 @@ class Finder:
         if not await self._vectors.holds(shelf):
             raise Skipped(await self._why_bare(shelf))
         (vector,) = await self._embedder.embed([question.text[-_EMBEDDED_CHARS:]], "query")
-        nearness = await self._vectors.nearest(shelf, vector)
+        nearness = await self._vectors.nearest(shelf, vector, partial(self._worded, shelf, question, conditions))
         if nearness is None:
             raise Skipped("no vectors yet")
         candidates = await self._allowed(shelf, nearness, conditions)
         return Found(value=Meaning(nearness=nearness, candidates=candidates), hits=len(candidates))
+
+    async def _worded(self, shelf: Shelf, question: Question, conditions: Filter) -> list[str]:
+        """Return the rows whose nearness will be asked because of their words."""
+        matches = await self._index.look_up(shelf.owner_id, shelf.layer, question.whole, conditions)
+        return [candidate.ref_id for candidate in matches.candidates]
 
     async def _why_bare(self, shelf: Shelf) -> str:
         others = [model for model in await self._vectors.models() if model != shelf.model_id]

@@ -7,7 +7,7 @@ With fewer rows than the mean is taken of there is nothing typical to take out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -108,11 +108,26 @@ def _around(places: Sequence[Place]) -> NDArray[np.int32]:
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a matrix that holds only a part of an owner's rows must be told.
+
+    *refs* are the rows in question; the others are there as their neighbours only.  *middle* and
+    *spread* are those of all the owner's cosines, None to take them from *refs*.
+    """
+
+    refs: Sequence[str]
+    middle: float | None = None
+    spread: float | None = None
+
+
 class Nearness:
     """How near a matrix's rows are to one question."""
 
-    def __init__(self, matrix: Matrix, query: Floats, anchors: Floats | None = None) -> None:
+    def __init__(self, matrix: Matrix, query: Floats, anchors: Floats | None = None, part: Part | None = None) -> None:
         self._matrix = matrix
+        self._part = part
+        self._usable: Collection[str] = matrix.index if part is None else matrix.index.keys() & set(part.refs)
         self._query = query.astype(np.float32)
         self._anchors = anchors
         centred = self._query - matrix.mean
@@ -122,9 +137,12 @@ class Nearness:
 
     def _choose(self) -> None:
         """Score every row of a small matrix, and the likeliest of a large one."""
-        matrix = self._matrix
+        matrix, part = self._matrix, self._part
         count = len(matrix.refs)
-        if matrix.bits is None:
+        if part is not None:
+            self._chosen = np.array(sorted(matrix.index[ref] for ref in self._usable), np.int64)
+            sample = mixed = self._mix(self._chosen, None)
+        elif matrix.bits is None:
             self._chosen = np.arange(count)
             sample = mixed = self._mix(self._chosen, self._cosines(self._chosen))
         else:
@@ -134,7 +152,19 @@ class Nearness:
             sample = self._mix(np.linspace(0, count - 1, SHORTLIST, dtype=np.int64), None)
         self._middle = float(sample.mean()) if count else 0.0
         self._spread = max(float(sample.std()), _SPREAD_FLOOR) if count else 1.0
+        if part is not None and part.middle is not None and part.spread is not None:
+            self._middle, self._spread = part.middle, part.spread
         self._scores = (mixed - self._middle) / self._spread
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The mean of the cosines that were computed and their standard deviation."""
+        return self._middle, self._spread
+
+    @property
+    def direction(self) -> Floats:
+        """The question without what is typical of the owner's rows, of unit length."""
+        return self._centred
 
     def _cosines(self, places: NDArray[np.int64]) -> Floats:
         matrix = self._matrix
@@ -163,11 +193,11 @@ class Nearness:
 
     def closeness(self, refs: Iterable[str]) -> dict[str, float]:
         """Return the cosines of *refs* in standard deviations above the owner's mean row."""
-        known = [ref for ref in dict.fromkeys(refs) if ref in self._matrix.index]
+        known = [ref for ref in dict.fromkeys(refs) if ref in self._usable]
         if not known:
             return {}
         places = np.array([self._matrix.index[ref] for ref in known])
-        if self._matrix.bits is None:
+        if self._matrix.bits is None and self._part is None:
             found = self._scores[places]
         else:
             found = (self._mix(places, None) - self._middle) / self._spread
@@ -180,7 +210,7 @@ class Nearness:
         owner's rows with each other, this tells whether anything is near at all: above 0 is nearer
         than any of them.  Empty without anchors.
         """
-        known = [ref for ref in dict.fromkeys(refs) if ref in self._matrix.index]
+        known = [ref for ref in dict.fromkeys(refs) if ref in self._usable]
         if self._anchors is None or not known:
             return {}
         noise = self._anchors @ self._query

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from stenolith.errors import InvalidInput
 from stenolith.store.database import Database, Halves, Row, statements
-from stenolith.store.matrix import Floats, Matrix, Nearness, Place, build
+from stenolith.store.matrix import EXACT_ROWS, Floats, Matrix, Nearness, Place, build
 from stenolith.store.search import Layer
 
 MEAN_ROWS: Final = 50
@@ -39,6 +39,20 @@ class Shelf:
         return {"owner_id": self.owner_id, "layer": self.layer.value, "model_id": self.model_id}
 
 
+Asking = Callable[[], Awaitable[Sequence[str]]]
+"""Gives the ids of rows on request."""
+
+
+class IndexedShelves(Protocol):
+    """A database's own search for the nearest rows (`stenolith.store.postgres_nearest`)."""
+
+    async def nearest(self, shelf: Shelf, unit: Floats, anchors: Floats | None, also: Asking | None) -> Nearness | None:
+        """Return how near rows are to *unit*, or None where scanning all of them is as well."""
+
+    async def tend(self) -> None:
+        """Make the indexes that are missing."""
+
+
 class Vectors:
     """Keeps vectors as float16 blobs of unit length and answers which rows are near.
 
@@ -46,13 +60,20 @@ class Vectors:
     and brought up to date when any process has changed the shelf since.
     """
 
-    def __init__(self, database: Database, *, reloaded_rows: int = RELOADED_ROWS) -> None:
+    def __init__(
+        self, database: Database, *, reloaded_rows: int = RELOADED_ROWS, indexed_rows: int = EXACT_ROWS
+    ) -> None:
         self._database = database
         self._reloaded = reloaded_rows
         self._sql = statements(database.dialect)
         self._matrices: OrderedDict[Shelf, tuple[int, Matrix]] = OrderedDict()
         self._anchors: dict[str, Floats] = {}
         self._building: dict[Shelf, asyncio.Lock] = {}
+        self._indexed: IndexedShelves | None = None
+        if database.dialect == "postgres":
+            from stenolith.store.postgres_nearest import PostgresShelves
+
+            self._indexed = PostgresShelves(database, indexed_rows)
 
     async def put(self, shelf: Shelf, vectors: Mapping[str, Floats]) -> None:
         """Store the vectors of rows by their ids, replacing earlier ones.
@@ -123,7 +144,7 @@ class Vectors:
         rows = await self._database.fetch(
             self._sql["vectors_by_ref"], **shelf.parameters(), refs=json.dumps(list(refs))
         )
-        return dict(zip((row["ref_id"] for row in rows), _read(rows), strict=False)) if rows else {}
+        return dict(zip((row["ref_id"] for row in rows), read_rows(rows), strict=False)) if rows else {}
 
     async def models(self) -> list[str]:
         """Return the models whose vectors the home holds, the most used first."""
@@ -146,16 +167,28 @@ class Vectors:
             rows = await self._database.fetch(self._sql["page_vectors"], **shape, after="", limit=_PAGE)
             if not rows:
                 return None
-            self._anchors[model_id] = _read(rows).astype(np.float32)
+            self._anchors[model_id] = read_rows(rows).astype(np.float32)
         return self._anchors[model_id]
 
-    async def nearest(self, shelf: Shelf, query: Floats) -> Nearness | None:
-        """Return how near the shelf's rows are to *query*, or None when it holds none."""
+    async def nearest(self, shelf: Shelf, query: Floats, also: Asking | None = None) -> Nearness | None:
+        """Return how near the shelf's rows are to *query*, or None when it holds none.
+
+        Where the database itself finds the nearest of many rows, only those are known, and the rows
+        that *also* names, which is asked in this case alone.
+        """
+        unit = query / max(float(np.linalg.norm(query)), 1e-6)
+        anchors = await self.anchors(shelf.model_id)
+        if self._indexed and (found := await self._indexed.nearest(shelf, unit, anchors, also)):
+            return found
         matrix = await self._matrix(shelf)
         if matrix is None or matrix.rows.shape[1] != query.shape[0]:
             return None
-        anchors = await self.anchors(shelf.model_id)
-        return await asyncio.to_thread(Nearness, matrix, query / max(float(np.linalg.norm(query)), 1e-6), anchors)
+        return await asyncio.to_thread(Nearness, matrix, unit, anchors)
+
+    async def tend(self) -> None:
+        """Give large shelves the index they are searched with, where the database has one. For upkeep."""
+        if self._indexed:
+            await self._indexed.tend()
 
     async def _matrix(self, shelf: Shelf) -> Matrix | None:
         async with self._building.setdefault(shelf, asyncio.Lock()):
@@ -176,7 +209,7 @@ class Vectors:
     async def _built(self, shelf: Shelf, old: Matrix | None, mean: Floats | None) -> Matrix:
         if old is None or len(old.refs) <= self._reloaded or shelf.layer is Layer.SCENE:
             rows = await self._pages(shelf)
-            places, vectors = [_place(row) for row in rows], _read(rows)
+            places, vectors = [place_of(row) for row in rows], read_rows(rows)
         else:
             places, vectors = await self._brought_up(shelf, old)
         return await asyncio.to_thread(build, places, vectors, mean)
@@ -198,8 +231,8 @@ class Vectors:
         kept = [at for at, ref in enumerate(old.refs) if ref in wanted]
         new = json.dumps([ref for ref in now if ref not in old.index])
         rows = await self._database.fetch(self._sql["vectors_by_ref"], **shelf.parameters(), refs=new)
-        places = [old.places[at] for at in kept] + [_place(row) for row in rows]
-        parts = [old.rows[kept], _read(rows)] if rows else [old.rows[kept]]
+        places = [old.places[at] for at in kept] + [place_of(row) for row in rows]
+        parts = [old.rows[kept], read_rows(rows)] if rows else [old.rows[kept]]
         return places, np.concatenate(parts)
 
     def _trim(self) -> None:
@@ -220,11 +253,13 @@ def _unit(vectors: Mapping[str, Floats]) -> Floats:
     return unit
 
 
-def _read(rows: Sequence[Row]) -> Floats:
+def read_rows(rows: Sequence[Row]) -> Floats:
+    """Return the vectors of database rows as one array of float16."""
     if not rows:
         return np.zeros((0, 0), np.float16)
     return np.frombuffer(b"".join(row["vector"] for row in rows), np.float16).reshape(len(rows), -1)
 
 
-def _place(row: Row) -> Place:
+def place_of(row: Row) -> Place:
+    """Return where a database row stands."""
     return Place(ref_id=row["ref_id"], session=row["session_ref"], seq=row["seq"] or 0, speaker=row["speaker"] or "")

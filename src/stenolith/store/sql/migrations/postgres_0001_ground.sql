@@ -321,6 +321,19 @@ CREATE TABLE vectors (
 );
 CREATE INDEX vectors_owner ON vectors (owner_id, layer, model_id);
 
+-- The rows of a shelf nearest to *query* by inner product.  The index is made when a shelf is large (postgres_nearest.py);
+-- its expression and its condition name the dimension, so the question must too.
+CREATE FUNCTION nearest_vectors(owner BIGINT, of_layer TEXT, model TEXT, query HALFVEC, wanted BIGINT)
+RETURNS TABLE (found TEXT) LANGUAGE plpgsql STABLE
+SET hnsw.ef_search = 400 SET hnsw.iterative_scan = relaxed_order AS $$
+BEGIN
+  RETURN QUERY EXECUTE format(
+    'SELECT ref_id FROM vectors WHERE owner_id = $1 AND layer = $2 AND model_id = $3 AND dim = %1$s
+     ORDER BY CAST(vector AS HALFVEC(%1$s)) <#> CAST($4 AS HALFVEC(%1$s)) LIMIT $5', vector_dims(query)
+  ) USING owner, of_layer, model, query, wanted;
+END
+$$;
+
 CREATE TABLE vector_means (
   owner_id BIGINT NOT NULL,
   layer TEXT COLLATE "C" NOT NULL,
