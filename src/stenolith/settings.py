@@ -154,6 +154,8 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=lambda: user_data_path("stenolith"))
     """Folder of the memory: database, daily JSONL, Markdown projections."""
+    database: str = ""
+    """``postgresql://user@host/name`` keeps the tables on a PostgreSQL server; empty: SQLite in the home."""
     timezone: str = "system"
     """IANA name (``Asia/Shanghai``) that dates are read and files are cut in, or ``system``."""
     capture: CaptureSettings = CaptureSettings()

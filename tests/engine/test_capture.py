@@ -172,7 +172,8 @@ asyncio.run(main())
 
 
 def _writer(settings: Settings, name: str) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": SOURCE, "STENOLITH_EMBEDDER__KIND": "none", "STENOLITH_TIMEZONE": "UTC"}
+    quiet = {"STENOLITH_EMBEDDER__KIND": "none", "STENOLITH_TIMEZONE": "UTC", "STENOLITH_DATABASE": settings.database}
+    env = {**os.environ, "PYTHONPATH": SOURCE, **quiet}
     command = [sys.executable, "-c", textwrap.dedent(WRITER), str(settings.home), name]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
 

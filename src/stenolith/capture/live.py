@@ -41,6 +41,7 @@ class LiveTurns:
         require_session(scope)
         now = self._scribe.given.now()
         async with self._scribe.database.transaction():
+            await self._scribe.database.lock(owner_id)
             session = await open_session(self._scribe.transcripts, owner_id, scope, now)
             entries = [draft.entry("complete") for draft in self._drafts(messages)]
             turn, _ = await self._scribe.transcripts.append(session, entries, state="open", now=now)
@@ -52,6 +53,7 @@ class LiveTurns:
         Raises `NotFound` when the owner has no such open turn.
         """
         async with self._scribe.database.transaction():
+            await self._scribe.database.lock(owner_id)
             _, session = await self._open_turn(owner_id, turn_id)
             await self._extend(turn_id, session, messages, "partial")
         return Progress(turn_id=turn_id, state="open", seq=session.head_seq + len(messages))
@@ -65,6 +67,7 @@ class LiveTurns:
         also what a second close says.
         """
         async with self._scribe.database.transaction():
+            await self._scribe.database.lock(owner_id)
             turn, session = await self._open_turn(owner_id, turn_id)
             await self._extend(turn_id, session, messages, "partial")
             records = await self._finish(scope, session, turn, state)
@@ -80,6 +83,7 @@ class LiveTurns:
         require_session(scope)
         now = self._scribe.given.now()
         async with self._scribe.database.transaction():
+            await self._scribe.database.lock(owner_id)
             session = await open_session(self._scribe.transcripts, owner_id, scope, now)
             if session.head_seq != expected_seq:
                 raise SequenceConflict(
@@ -97,6 +101,7 @@ class LiveTurns:
     async def recover(self, owner_id: int, scope: Scope, turn_id: str) -> list[Record]:
         """Close one turn that its process left open, and record what was said, marked as not to be learned from."""
         async with self._scribe.database.transaction():
+            await self._scribe.database.lock(owner_id)
             turn, session = await self._open_turn(owner_id, turn_id)
             within = Scope(
                 team=scope.team,

@@ -202,6 +202,7 @@ class Recorder:
         digests = [alignment_digest(message) for message in turn.messages]
         scribe, now = self._scribe, self._scribe.given.now()
         async with scribe.database.transaction():
+            await scribe.database.lock(owner_id)
             session = await open_session(scribe.transcripts, owner_id, scope, now)
             found = await self._align(session, turn)
             drafts = [self._draft(turn, index, digests[index]) for index in found.new]

@@ -45,6 +45,7 @@ COMMANDS = {
     "doctor": ("upkeep:doctor", "Examine the home, and repair it."),
     "rebuild": ("upkeep:rebuild", "Make derived data anew."),
     "stats": ("upkeep:stats", "Count what the scope holds."),
+    "migrate": ("upkeep:migrate", "Copy the home to PostgreSQL, or back to SQLite."),
     "backup": ("upkeep:backup", "Write the whole home into one file."),
     "restore": ("upkeep:restore", "Make a home from a backup."),
 }

@@ -224,3 +224,24 @@ async def restore(file: Path, /, *, common: Common = COMMON) -> int:
     report = await restore_home(file, common.settings())
     emit(common.json, report, lambda: say(f"{report['files']} files restored to {report['home']}"))
     return 0
+
+
+async def migrate(*, to: str, common: Common = COMMON) -> int:
+    """Copy the home's tables to another database, and verify every table by count and checksum.
+
+    The source is left as it is. Afterwards set `database` (or STENOLITH_DATABASE) to use the copy.
+
+    Example: stenolith migrate --to postgresql://memory@db.internal/stenolith
+
+    Parameters
+    ----------
+    to
+        URL of an empty PostgreSQL database, or `sqlite` for the home's own file.
+    """
+    from stenolith.engine.moving import move_home
+
+    report = await move_home(common.settings(), to, lambda table: note(f"{table.table}: {table.rows} rows agree"))
+    emit(
+        common.json, report, lambda: say(f"{report['rows']} rows in {len(report['tables'])} tables copied and verified")
+    )
+    return 0

@@ -55,6 +55,7 @@ class Curation:
             raise InvalidInput(f"priority runs from 0 to 100; got {statement.priority}")
         owner_id = await self._house.owners.intern(scope)
         async with self._house.database.transaction():
+            await self._house.database.lock(owner_id)
             record = await self._witness(owner_id, scope, statement.text)
             draft = self._admitted(_draft(statement, record), statement)
             await self._house.tombstones.lift(owner_id, "atoms", normal_form(draft.text))
@@ -74,6 +75,7 @@ class Curation:
         old = await self._active(owner_id, atom_id)
         near = await self._neighbours(owner_id, old, new_text)
         async with self._house.database.transaction():
+            await self._house.database.lock(owner_id)
             record = await self._witness(owner_id, scope, new_text)
             statement = Statement(text=new_text, kind=old.kind, priority=old.priority)
             draft = replace(_draft(statement, record), subject=old.subject, attribute=old.attribute, corrects=True)

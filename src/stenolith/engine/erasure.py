@@ -56,6 +56,8 @@ class Erasure:
         done = Erased()
         owner_id = await self._house.owners.find(scope)
         async with self._house.database.transaction():
+            for locked in sorted({owner_id, *(await self._owners_of_user(scope) if user else ())}):
+                await self._house.database.lock(locked)
             if ids:
                 await self._ids(owner_id, ids, done)
             elif scope.session_key:
@@ -133,9 +135,7 @@ class Erasure:
 
     async def _user(self, scope: Scope, done: Erased) -> None:
         """Delete everything of one user of a team, whichever agent it was said to."""
-        for owner_id, owner in await self._house.owners.every():
-            if (owner.team, owner.user) != (scope.team, scope.user):
-                continue
+        for owner_id in await self._owners_of_user(scope):
             for session in await self._all_sessions(owner_id):
                 await self._session(owner_id, session, done)
             atoms = [atom.id for atom, _ in await self._house.atoms.export(owner_id, "", 10_000_000)]
@@ -145,6 +145,10 @@ class Erasure:
             for scene_id in scenes:
                 await self._house.scenes.delete(owner_id, scene_id)
             await self._house.jobs.delete_all(owner_id)
+
+    async def _owners_of_user(self, scope: Scope) -> list[int]:
+        every = await self._house.owners.every()
+        return [owner_id for owner_id, owner in every if (owner.team, owner.user) == (scope.team, scope.user)]
 
     async def _all_sessions(self, owner_id: int) -> list[Session]:
         found: list[Session] = []

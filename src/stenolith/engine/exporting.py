@@ -82,6 +82,7 @@ class Exporting:
         owner_id = await self._house.owners.intern(scope)
         restored: Counter[str] = Counter()
         async with self._house.database.transaction():
+            await self._house.database.lock(owner_id)
             async for kind in self._packing.restore(owner_id, scope, _lines(path)):
                 restored[kind] += 1
             await self._reindex(owner_id)

@@ -159,7 +159,17 @@ class Memory:
     async def serve(self, stop: asyncio.Event) -> WorkReport:
         """Run jobs as they become due until *stop* is set; running ones then end or are handed back."""
         await self._tidy()
-        return await self._worker.run_forever(stop)
+        listening = asyncio.create_task(self._listen())
+        try:
+            return await self._worker.run_forever(stop)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        """Wake the worker for what other processes ask for, where the database tells."""
+        async for _ in self._house.database.notifications():
+            self._worker.wake()
 
     async def end_session(self, *, scope: Scope) -> WorkReport:
         """Distil what the session of *scope* still holds, and return when that is done.

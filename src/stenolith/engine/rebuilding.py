@@ -52,14 +52,17 @@ class Rebuilding:
         """Empty the full-text index and fill it from records, atoms and scenes; ask for missing vectors."""
         house, zone = self._house, self._house.settings.zone
         done: dict[str, int] = {"records": 0, "atoms": 0, "scenes": 0}
+        owners = await house.owners.every()
         async with house.database.transaction():
+            for owner_id, _ in owners:
+                await house.database.lock(owner_id)
             await house.index.clear()
             after = ""
             while page := await house.records.page_of_home(after, PAGE):
                 await house.index.index(documents.of_records(page, zone))
                 done["records"] += len(page)
                 after = page[-1].record_id
-            for owner_id, _ in await house.owners.every():
+            for owner_id, _ in owners:
                 atoms = await self._projections.all_atoms(owner_id)
                 await house.index.index(documents.of_atoms(owner_id, atoms, zone))
                 scenes = [kept.scene for kept in await house.scenes.export(owner_id)]
@@ -112,6 +115,7 @@ class Rebuilding:
         house = self._house
         owner_id = await house.owners.intern(scope)
         async with house.database.transaction():
+            await house.database.lock(owner_id)
             session = await house.transcripts.open(owner_id, *name, task="", now=house.now())
             free = await self._free_messages(session)
             records = []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stenolith.curate.secrets import redact_value
+from stenolith.errors import InvalidInput
 from stenolith.llm.embed import choose
 from stenolith.llm.port import Embedder
 from stenolith.model.clock import Clock, wall_ms
@@ -17,6 +18,7 @@ from stenolith.store.atoms import Atoms
 from stenolith.store.audit import Audit, Tombstones
 from stenolith.store.cursors import Cursors
 from stenolith.store.database import Database
+from stenolith.store.files import make_private
 from stenolith.store.indexing import SearchWriter
 from stenolith.store.jobs import Jobs
 from stenolith.store.journal import Journal
@@ -77,12 +79,29 @@ async def open_house(
 
     Raises `StoreUnavailable` or `HomeTooNew` with the reason.
     """
-    database = await open_sqlite(settings.home / DATABASE)
+    database = await open_database(settings.database, settings.home)
     try:
         await migrate(database)
         yield _furnish(settings, database, embedder or choose(settings.embedder), now)
     finally:
         await database.close()
+
+
+async def open_database(url: str, home: Path) -> Database:
+    """Open the server at *url*, or SQLite in *home* when there is none.
+
+    Raises `InvalidInput` when the drivers of PostgreSQL are not installed.
+    """
+    if not url:
+        return await open_sqlite(home / DATABASE)
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise InvalidInput("database: write postgresql://user@host/name, or nothing for SQLite in the home")
+    try:
+        from stenolith.store.postgres import open_postgres
+    except ImportError as error:
+        raise InvalidInput("PostgreSQL needs its drivers: pip install 'stenolith[postgres]'") from error
+    make_private(home)
+    return await open_postgres(url)
 
 
 def _furnish(settings: Settings, database: Database, embedder: Embedder | None, now: Clock) -> House:
