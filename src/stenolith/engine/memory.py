@@ -29,7 +29,7 @@ from stenolith.engine.sessions import Sessions
 from stenolith.engine.upkeep import Upkeep
 from stenolith.engine.wiring import House, open_house
 from stenolith.errors import InvalidInput, NotFound
-from stenolith.llm.port import Embedder
+from stenolith.llm.port import Embedder, LanguageModel
 from stenolith.model.atom import Kind
 from stenolith.model.clock import Clock, wall_ms
 from stenolith.model.identity import Scope
@@ -60,7 +60,7 @@ class Memory:
     sentence for people.
     """
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: House, model: LanguageModel | None = None) -> None:
         self._house = house
         self._projections = Projections(house)
         self._schedule = Schedule(house)
@@ -73,7 +73,8 @@ class Memory:
         self._rebuilding = Rebuilding(house, self._scribe, self._projections)
         self.sessions = Sessions(house, self._live)
         self._upkeep = Upkeep(house, self._rebuilding, self.sessions.recover)
-        self._worker = Worker(house.jobs, Learning(house, self._projections).handlers(), now_ms=house.now)
+        learning = Learning(house, self._projections, model)
+        self._worker = Worker(house.jobs, learning.handlers(), now_ms=house.now)
 
     @classmethod
     @asynccontextmanager
@@ -83,16 +84,17 @@ class Memory:
         *,
         settings: Settings | None = None,
         embedder: Embedder | None = None,
+        model: LanguageModel | None = None,
         now: Clock = wall_ms,
     ) -> AsyncIterator[Memory]:
         """Open the memory in *home* (else the configured one), making it when there is none.
 
-        *settings* replaces what file and environment say, *embedder* what they choose.  Raises
+        *settings* replaces what file and environment say, *embedder* and *model* what they choose.  Raises
         `StoreUnavailable` when the folder cannot be used and `InvalidInput` for wrong settings.
         """
         found = settings or load(**({} if home is None else {"home": Path(home)}))
         async with open_house(found, embedder=embedder, now=now) as house:
-            memory = cls(house)
+            memory = cls(house, model)
             try:
                 yield memory
             finally:
