@@ -108,6 +108,10 @@ def test_remember_twice_is_one_atom_and_forgetting_leaves_no_word(shell) -> None
     assert shell("search", "memories", "locker card", "--json").json["items"] == []
     assert shell("search", "conversations", "locker card", "--json").json["items"] == []
     assert "blue card" not in shell("export").out
+    for file in shell.home.rglob("*"):
+        data = file.read_bytes() if file.is_file() else b""
+        assert b"blue card" not in data, file
+        assert b"locker" not in data.lower(), file
 
 
 def test_forgetting_reaches_scenes_persona_and_every_file_at_once(shell) -> None:

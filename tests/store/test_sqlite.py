@@ -93,6 +93,19 @@ async def test_a_statement_that_returns_rows_runs_for_every_row_given(tmp_path: 
         await database.close()
 
 
+async def test_a_script_runs_to_its_end_and_every_connection_keeps_foreign_keys(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    try:
+        await database.script("CREATE TABLE t (a INTEGER); SELECT 1; CREATE TABLE u (a INTEGER)")
+        assert await database.fetch("SELECT COUNT(*) AS n FROM sqlite_schema") == [{"n": 2}]
+        async with database.transaction():
+            assert await database.fetch("PRAGMA foreign_keys") == [{"foreign_keys": 1}]
+            assert await database.fetch("PRAGMA secure_delete") == [{"secure_delete": 1}]
+        assert await database.fetch("PRAGMA foreign_keys") == [{"foreign_keys": 1}]
+    finally:
+        await database.close()
+
+
 async def test_migrations_run_once_and_a_newer_home_is_refused(tmp_path: Path) -> None:
     database = await open_sqlite(tmp_path / "memory.db")
     try:

@@ -70,6 +70,7 @@ class Erasure:
             await self._house.journal.rebuild_files(sorted(done.days), erase=True)
         for touched in sorted(done.owners):
             await self._projections.write_files(touched)
+        await self._house.index.compact()
         return done
 
     async def _ids(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:

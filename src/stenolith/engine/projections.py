@@ -13,6 +13,7 @@ from stenolith.distill.persona import judge
 from stenolith.distill.scenes import SceneAction, SceneChange, SceneSettings, group, scene_of
 from stenolith.engine import documents
 from stenolith.engine.wiring import House
+from stenolith.llm.anchors import ANCHORS
 from stenolith.model.atom import Atom
 from stenolith.model.persona import PersonaLine
 from stenolith.model.text import query_terms
@@ -170,6 +171,10 @@ class Projections:
             return 0
         done = 0
         shelf = Shelf(owner_id=owner_id, layer=layer, model_id=embedder.model_id)
+        if await house.vectors.anchors(embedder.model_id) is None:
+            neutral = await embedder.embed(ANCHORS, "passage")
+            async with step():
+                await house.vectors.put_anchors(embedder.model_id, list(neutral))
         while refs := await house.vectors.missing(shelf, batch):
             texts = await self._texts(owner_id, layer, refs)
             known = [ref for ref in refs if texts.get(ref)]

@@ -97,6 +97,10 @@ class SearchWriter:
             for session_ref, (low, high) in _spans((row["session_ref"], row["seq"]) for row in gone).items():
                 await self._refresh(session_ref, low, high, frozenset())
 
+    async def compact(self) -> None:
+        """Merge the index, so that the terms of deleted rows leave its pages too."""
+        await self._database.fetch(self._sql["compact_search_text"])
+
     async def clear(self) -> None:
         """Empty the index of the whole home, before a rebuild."""
         async with self._database.transaction():

@@ -20,11 +20,13 @@ from stenolith.store.files import make_private
 BUSY_MS = 5000
 """How long a connection waits for another process's write before it gives up."""
 _PRAGMAS = (
-    "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"
+    # What is forgotten must not linger in free pages of the file.
+    "PRAGMA secure_delete = ON; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+    " PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"
 )
 READERS = 2
-_READING = frozenset({"SELECT", "EXPLAI", "PRAGMA"})
 """Reader connections beside the writer: recall's arms read side by side on a small machine."""
+_READING = frozenset({"SELECT", "EXPLAI", "PRAGMA"})
 
 
 class SqliteDatabase:
@@ -108,7 +110,7 @@ class SqliteDatabase:
     async def script(self, sql: str, /) -> None:
         """Run several statements that take no parameters."""
         async with self.transaction():
-            await self._writer.async_run(_write_script, self._writer, sql)
+            await self._writer.async_run(_run_all, self._writer, sql)
 
     async def copy_to(self, path: Path) -> None:
         """Write a whole, consistent copy to a new file (0600) while the store is in use."""
@@ -164,7 +166,7 @@ async def _connect(path: Path) -> apsw.AsyncConnection:
 def _set_up(connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MS)
     connection.pragma("journal_mode", "wal")
-    connection.execute(_PRAGMAS)
+    _run_all(connection, _PRAGMAS)
 
 
 def _reads(sql: str) -> bool:
@@ -176,8 +178,9 @@ def _write_many(connection: apsw.Connection, sql: str, rows: Sequence[Mapping[st
         pass  # a statement with RETURNING runs for the next row only when its results are read
 
 
-def _write_script(connection: apsw.Connection, sql: str) -> None:
-    connection.execute(sql)
+def _run_all(connection: apsw.Connection, sql: str) -> None:
+    for _ in connection.execute(sql):
+        pass  # a statement that returns rows holds up those behind it until its rows are read
 
 
 def _roll_back(connection: apsw.Connection) -> None:

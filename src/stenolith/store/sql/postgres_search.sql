@@ -139,3 +139,6 @@ DELETE FROM search_fts;
 
 -- name: search_new_rows
 SELECT nextval(pg_get_serial_sequence('search_rows', 'row_id')) AS row_id FROM generate_series(1, :count);
+
+-- name: compact_search_text
+SELECT 1 AS nothing_to_do;

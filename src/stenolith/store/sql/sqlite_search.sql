@@ -115,3 +115,6 @@ DELETE FROM search_rows;
 
 -- name: clear_search_text
 INSERT INTO search_fts (search_fts) VALUES ('delete-all');
+
+-- name: compact_search_text
+INSERT INTO search_fts (search_fts) VALUES ('optimize');
