@@ -25,7 +25,7 @@ from stenolith.model.identity import Scope
 from stenolith.model.message import Message, Role, Text
 from stenolith.pipeline.worker import Lease, Worker, WorkerOptions
 from stenolith.store.atoms import Atoms
-from stenolith.store.database import Database, statements
+from stenolith.store.database import Database, Halves, statements
 from stenolith.store.jobs import Claim, JobRequest, Jobs, RetryDecision
 from stenolith.store.migrations import migrate
 from stenolith.store.owners import Owners
@@ -401,7 +401,12 @@ async def test_the_index_finds_what_a_scan_finds_and_measures_it_alike(layer: La
         assert len(asked) == 20
         assert np.mean(kept) >= 0.97
         assert [pair for pair in pairs if pair[1] != pytest.approx(pair[0], rel=0.1, abs=0.15)] == []
-        assert len(await database.fetch("SELECT 1 AS n FROM pg_class WHERE relname = 'vectors_hnsw_64'")) == 1
+        async with database.transaction():
+            await database.fetch("SET LOCAL enable_sort = off")
+            ordered = "ORDER BY CAST(vector AS HALFVEC(64)) <#> CAST(:query AS HALFVEC(64)) LIMIT 9"
+            search = f"EXPLAIN SELECT ref_id FROM vectors WHERE dim = 64 {ordered}"
+            plan = await database.fetch(search, query=Halves(rows[0].astype(np.float16).tobytes()))
+            assert any("using vectors_hnsw_64" in row["QUERY PLAN"] for row in plan)
     finally:
         await database.close()
 

@@ -122,24 +122,28 @@ class PostgresDatabase:
     async def notifications(self) -> AsyncIterator[None]:
         """Yield whenever any process has given the queue something new to do; never ends by itself.
 
-        One connection listens as long as this is iterated.  After it is lost and made anew there is one
-        notification, for what may have been missed.  For a worker's wake-up::
+        One connection listens as long as this is iterated.  Whenever it begins to listen, at first and
+        after a loss, there is one notification for what may have been missed.  For a worker's wake-up::
 
             async for _ in database.notifications():
                 worker.wake()
         """
         while True:
             try:
-                async with await self._server.connect(autocommit=True) as connection:
-                    await connection.execute(f"LISTEN {CHANNEL}")
+                async for _ in self._listen():
                     yield
-                    async for _ in connection.notifies():
-                        yield
             except psycopg.Error:
                 await asyncio.sleep(_RETRY_S)
 
+    async def _listen(self) -> AsyncIterator[None]:
+        async with await self._server.connect(autocommit=True) as connection:
+            await connection.execute(f"LISTEN {CHANNEL}")
+            yield
+            async for _ in connection.notifies():
+                yield
+
     async def close(self) -> None:
-        """Let go of every connection; running statements are interrupted."""
+        """Let go of every connection; those in use end when they are given back."""
         await self._pool.close(timeout=1.0)
 
     def _current(self) -> Connection | None:

@@ -82,6 +82,8 @@ class PostgresShelves:
                 f"CREATE INDEX CONCURRENTLY {name} ON vectors USING hnsw (({cast}) halfvec_ip_ops) WHERE dim = {dim}"
             )
             await self._database.fetch(index)
+            # Without statistics the planner believes the shelf to be small and sorts all of it.
+            await self._database.fetch("ANALYZE vectors")
 
     async def _is_indexed(self, dim: int) -> bool:
         state = await self._database.fetch(self._sql["vector_index_state"], name=_name(dim))

@@ -1,6 +1,6 @@
--- Full text over owner-scoped terms (store/search.py).  A piece is written for SQLite's FTS5: terms in double quotes, ``" *``
--- for a beginning, AND.  A term holds no quote and no blank (store/search.py ``indexed``), so putting single quotes, ``:*``
--- and & for them makes a tsquery of it.
+-- Full text over owner-scoped terms (store/search.py).  A piece is written for SQLite's FTS5: terms in double quotes,
+-- ``" *`` for a beginning, AND.  A term holds no quote and no blank (store/search.py ``indexed``), so putting single
+-- quotes, ``:*`` and & for them makes a tsquery of it.
 -- name: search_term_counts
 SELECT asked.term, hits.n
 FROM json_array_elements_text(CAST(:terms AS JSON)) AS asked (term)
