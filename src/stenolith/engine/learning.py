@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from stenolith.curate.admission import AdmissionSettings, Refusal, admit
 from stenolith.distill.reconcile import Decision, normal_form, reconcile
 from stenolith.distill.rules import Utterance, extract
+from stenolith.distill.scenes import SceneChange
 from stenolith.engine.metering import metered
 from stenolith.engine.projections import Projections
+from stenolith.engine.redrafting import Redrafting
 from stenolith.engine.studying import Study
 from stenolith.engine.wiring import House
 from stenolith.llm.choose import choose_model
@@ -50,6 +52,7 @@ class Learning:
         asked = model or choose_model(house.settings.llm)
         meter = metered(house, asked) if asked else None
         self._study = Study(house, projections, meter) if meter else None
+        self._redrafting = Redrafting(house, projections, meter) if meter else None
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handler of each kind of job; without an embedder nobody claims embed jobs."""
@@ -136,30 +139,53 @@ class Learning:
 
     async def write_scenes(self, lease: Lease) -> None:
         """Sort an owner's atoms into scenes and write their files; then let the persona be judged."""
+        if lease.job.key:
+            await self._with_words(lease)
+            return
         owner_id = lease.job.owner_id
         for attempt in range(REPLANS + 1):
             # Planned outside the transaction, so that a large owner does not make captures wait; if
             # something was said or forgotten meanwhile, the plan is thrown away.
             before = await self._inspection.fingerprint(owner_id)
-            changes = await self._projections.plan_scenes(owner_id)
+            changes = await self._plan_scenes(owner_id)
             async with lease.step():
                 moved = await self._inspection.fingerprint(owner_id) != before
                 if moved and attempt < REPLANS:
                     continue
-                final = await self._projections.plan_scenes(owner_id) if moved else changes
+                final = await self._plan_scenes(owner_id) if moved else changes
                 await self._projections.store_scenes(owner_id, final)
                 later = JobRequest(kind=PERSONA, key="", run_after=self._house.now() + PERSONA_DELAY_MS)
                 await self._house.jobs.enqueue(owner_id, later)
+                if self._redrafting is not None:
+                    await self._redrafting.request_dossiers(owner_id)
                 break
         async with lease.commit():
             pass
         await self._projections.write_files(owner_id)
 
+    async def _plan_scenes(self, owner_id: int) -> list[SceneChange]:
+        changes = await self._projections.plan_scenes(owner_id)
+        return changes if self._redrafting is None else await self._redrafting.carry_over(owner_id, changes)
+
+    async def _with_words(self, lease: Lease) -> None:
+        """Do a job in which a model words what rules wrote; without a model there is nothing to do."""
+        if self._redrafting is None:
+            async with lease.commit():
+                return
+        do = {SCENES: self._redrafting.edit_dossiers, PERSONA: self._redrafting.word_lines}
+        await do[lease.job.kind](lease)
+
     async def judge_persona(self, lease: Lease) -> None:
         """Draw the portrait anew from what now holds."""
+        if lease.job.key:
+            await self._with_words(lease)
+            return
         owner_id = lease.job.owner_id
         async with lease.commit():
-            await self._house.personas.replace(owner_id, await self._projections.judge(owner_id))
+            lines = await self._projections.judge(owner_id)
+            if self._redrafting is not None:
+                lines = await self._redrafting.keep_wording(owner_id, lines)
+            await self._house.personas.replace(owner_id, lines)
         await self._projections.write_files(owner_id)
 
     async def embed(self, lease: Lease) -> None:
