@@ -29,6 +29,9 @@ bench: .venv/.dev ## Measure speed and quality (minutes; figures go to bench/REA
 test-long: .venv/.dev ## Run the property tests with thousands of examples
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n 2 -q tests/replay tests/capture -k "propert or stateful or law"
 
+test-hosts: ## Drive the real host programs (none has an adapter yet)
+	@echo "skipped: no host adapter ships with this version, so there is nothing to drive"
+
 lock: .venv/.dev ## Resolve the dependencies anew and write both lock files
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra local --extra images --group build pyproject.toml -q -o requirements/run.lock
