@@ -253,6 +253,18 @@ async def test_a_job_that_kills_its_workers_is_given_up_without_another_try(data
     assert (await jobs.listing(owner, "dead"))[0].error.startswith("WorkerDied: ")
 
 
+async def test_one_key_is_waited_for_until_the_lease_of_a_dead_worker_ends(database: Database, owner: int) -> None:
+    """W3: whoever awaits the end of a session does not wait for ever for a process that was killed."""
+    jobs = Jobs(database)
+    seen: list[str] = []
+    for key in ("mine", "other"):
+        await jobs.enqueue(owner, request(key))
+    assert len(await jobs.claim(Claim(worker="doomed", rooms={"distill": 2}, lease_ms=100))) == 2
+    worker = Worker(jobs, {"distill": writer(database, seen)}, QUICK)
+    report = await asyncio.wait_for(worker.run_key("distill", owner, "mine"), 5)
+    assert (report.done, report.pending, seen) == ({"distill": 1}, 0, ["mine"])
+
+
 async def test_steps_survive_a_failure_that_comes_after_them(database: Database, owner: int) -> None:
     """The cursor says what was really processed, and the next attempt goes on from there."""
     clock = FrozenClock()

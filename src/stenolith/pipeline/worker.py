@@ -163,7 +163,7 @@ class Worker:
         return report
 
     async def run_key(self, kind: str, owner_id: int, key: str) -> WorkReport:
-        """Do what is asked for one key, due or not, and wait for whoever else works on it.
+        """Do what is asked for one key, due or not, and wait for whoever else works on it, or for their lease to end.
 
         What waits after a failure is left and counted as pending; other keys are not touched.
         """
@@ -173,7 +173,6 @@ class Worker:
             rooms={kind: 1},
             lease_ms=self._options.lease_ms,
             eager=True,
-            steal=False,
             only=(owner_id, key),
         )
         try:

@@ -209,11 +209,11 @@ class Jobs:
         lease = f"{claim.worker}#{secrets.token_hex(6)}"
         given = {"lease": lease, "lease_until": now + claim.lease_ms, "now": now}
         owner, key = claim.only or (0, "")
-        narrowed = {"eager": int(claim.eager), "only_owner": owner, "only_key": key}
+        narrowed = {"only_owner": owner, "only_key": key}
         taken: list[Row] = []
         async with self._database.transaction():
             for kind, room in claim.rooms.items():
-                where = {**given, "kind": kind}
+                where = {**given, **narrowed, "kind": kind}
                 stolen: list[Row] = []
                 if claim.steal:
                     stolen = await self._database.fetch(
@@ -221,7 +221,8 @@ class Jobs:
                     )
                 left = room - len(stolen)
                 taken += stolen
-                taken += await self._database.fetch(self._sql["claim_jobs"], **where, limit=left, **narrowed)
+                eager = int(claim.eager)
+                taken += await self._database.fetch(self._sql["claim_jobs"], **where, limit=left, eager=eager)
         taken.sort(key=lambda row: (-row["priority"], row["run_after"], row["job_id"]))
         return [_job(row) for row in taken]
 

@@ -11,6 +11,7 @@ RETURNING job_id;
 UPDATE jobs SET lease_owner = :lease, lease_until = :lease_until, attempts = attempts + 1, error = :error, updated_at = :now
 WHERE job_id IN (
   SELECT job_id FROM jobs WHERE state = 'running' AND kind = :kind AND lease_until <= :now
+    AND (:only_owner = 0 OR (owner_id = :only_owner AND key = :only_key))
   ORDER BY priority DESC, run_after, job_id LIMIT :limit
 )
 RETURNING *;

@@ -2,6 +2,7 @@
 -- name: steal_jobs
 WITH lost AS MATERIALIZED (
   SELECT job_id FROM jobs WHERE state = 'running' AND kind = :kind AND lease_until <= :now
+    AND (:only_owner = 0 OR (owner_id = :only_owner AND key = :only_key))
   ORDER BY priority DESC, run_after, job_id LIMIT :limit FOR UPDATE SKIP LOCKED
 )
 UPDATE jobs SET lease_owner = :lease, lease_until = :lease_until, attempts = attempts + 1, error = :error, updated_at = :now
