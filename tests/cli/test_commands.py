@@ -205,6 +205,19 @@ def test_an_export_comes_back_byte_for_byte(shell, tmp_path: Path) -> None:
     assert "checksum" in refused.err
 
 
+def test_one_session_is_exported_and_comes_back_losslessly(shell, tmp_path: Path) -> None:
+    shell("capture", "-", "--session", "s1", stdin=TURN)
+    shell("capture", "-", "--session", "s2", stdin=TURN.replace("旧", "老"))
+    shell("export", "--session", "s1", "--out", tmp_path / "s1.jsonl")
+    other = tmp_path / "other"
+    shell("import", tmp_path / "s1.jsonl", "--format", "stenolith", "--home", other)
+    assert [item["session_key"] for item in shell("list", "sessions", "--home", other, "--json").json["items"]] == [
+        "s1"
+    ]
+    again = shell("export", "--session", "s1", "--home", other).out
+    assert again == (tmp_path / "s1.jsonl").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

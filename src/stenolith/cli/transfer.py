@@ -12,7 +12,9 @@ from stenolith.cli.options import COMMON, Common, refuse_existing
 from stenolith.cli.output import emit, err, note, say
 from stenolith.errors import InvalidInput
 
-FormatName = Literal["auto", "seed", "openclaw", "openai", "anthropic", "canonical", "stenolith"]
+FormatName = Literal[
+    "auto", "seed", "canonical", "openclaw", "openai", "anthropic", "chatgpt", "claude", "tdai", "stenolith"
+]
 
 
 async def import_(
@@ -58,9 +60,10 @@ def _tell_import(report: dict[str, Any]) -> None:
 
 
 async def export(*, out: Path | None = None, common: Common = COMMON) -> int:
-    """Write everything the scope owns as JSON lines, with a manifest and checksums.
+    """Write everything the scope owns as JSON lines, with a manifest and checksums; with --session one transcript.
 
-    Example: stenolith export --out memory.jsonl
+    Examples: stenolith export --out memory.jsonl
+              stenolith export --session agent:main --out session.jsonl
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,12 +38,12 @@ class Exporting:
         self._packing = Packing(house)
 
     async def write(self, scope: Scope, target: IO[bytes]) -> dict[str, Any]:
-        """Write the owner's memory to *target*: the manifest, then one line a thing."""
+        """Write the owner's memory, or one session's transcript, to *target*: the manifest, then one line a thing."""
         owner_id = await self._house.owners.find(scope)
         counts: Counter[str] = Counter()
         checksum = hashlib.sha256()
         with tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES) as spool:
-            async for line in self._packing.lines(owner_id):
+            async for line in self._lines(owner_id, scope.session_key):
                 counts[line["type"]] += 1
                 data = compact_json(line).encode() + b"\n"
                 checksum.update(data)
@@ -58,6 +58,11 @@ class Exporting:
             spool.seek(0)
             shutil.copyfileobj(spool, target)
         return {"lines": 1 + counts.total(), "counts": dict(counts), "sha256": checksum.hexdigest()}
+
+    def _lines(self, owner_id: int, session_key: str) -> AsyncIterator[Line]:
+        if session_key:
+            return self._packing.session_lines(owner_id, session_key)
+        return self._packing.lines(owner_id)
 
     async def to_file(self, scope: Scope, path: Path) -> dict[str, Any]:
         """Write an export file (0600), whole or not at all."""

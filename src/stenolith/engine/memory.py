@@ -26,7 +26,7 @@ from stenolith.engine.rebuilding import Rebuilding
 from stenolith.engine.replaying import Wish, destination
 from stenolith.engine.scheduling import Schedule
 from stenolith.engine.sessions import Sessions
-from stenolith.engine.upkeep import Upkeep
+from stenolith.engine.upkeep import STUCK_MS, Upkeep
 from stenolith.engine.wiring import House, open_house
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.llm.port import Embedder, LanguageModel
@@ -188,8 +188,9 @@ class Memory:
         return total
 
     async def _tidy(self) -> None:
-        """End what has expired, drop old finished jobs, and ask for vectors when the embedder has changed."""
+        """Close abandoned turns, end what has expired, drop old jobs, ask for vectors of a changed embedder."""
         house = self._house
+        await self.sessions.recover(house.now() - STUCK_MS)
         async with house.database.transaction():
             for owner_id, _ in await house.atoms.expire_due_of_home():
                 await self._projections.request_scenes(owner_id)
@@ -336,7 +337,7 @@ class Memory:
         return (await importing.run(files, scope, format_name, on_progress)).to_dict()
 
     async def export(self, out: Path | None, *, scope: Scope) -> View:
-        """Write everything the scope owns to *out* (0600), or to standard output."""
+        """Write everything the scope owns, or its session, to *out* (0600) or to standard output."""
         exporting = Exporting(self._house)
         if out is None:
             return await exporting.write(scope, sys.stdout.buffer)

@@ -44,6 +44,12 @@ class Packing:
     def __init__(self, house: House) -> None:
         self._house = house
 
+    async def session_lines(self, owner_id: int, session_key: str) -> AsyncIterator[Line]:
+        """Yield the transcripts of one session key, losslessly, with their records."""
+        for session in await self._house.transcripts.of_key(owner_id, session_key):
+            async for line in self._session(owner_id, session):
+                yield line
+
     async def lines(self, owner_id: int) -> AsyncIterator[Line]:
         """Yield everything the owner has; the same memory gives the same lines in the same order."""
         yield {"type": "home", "tombstone_key": await self._house.tombstones.key_of_home()}
