@@ -55,6 +55,23 @@ class SceneSettings:
     zone: tzinfo = UTC
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voices:
+    """Says who is speaking where several people do: "I drink oat milk" is nobody's without a name."""
+
+    several: bool
+
+    @classmethod
+    def of(cls, atoms: Sequence[Atom]) -> Voices:
+        """Listen who speaks in *atoms*."""
+        return cls(several=len({atom.speaker for atom in atoms}) > 1)
+
+    def words(self, atom: Atom) -> str:
+        """Return an atom's text on one line, behind its speaker's name in a room of several."""
+        text = " ".join(atom.text.split())
+        return f"{atom.speaker}: {text}" if self.several and atom.speaker else text
+
+
 _SECTION: Final = {
     Kind.FACT: Section.BACKGROUND,
     Kind.PREFERENCE: Section.CONSTRAINTS,
@@ -93,11 +110,12 @@ def group(
     corpus = read_corpus(living, terms)
     piles = _piles(atoms, living, scenes, Grouping(corpus, vectors), limits)
     past = {atom.superseded_by: atom for atom in atoms if atom.superseded_by and _is_past(atom)}
+    voices = Voices.of(living)
     drafts = _named([pile for pile in piles if pile.atoms], living, scenes)
     ranked = sorted(drafts, key=lambda item: (-item[0].last, item[1].id))
     changes = []
     for rank, (pile, scene) in enumerate(ranked):
-        fresh = _filled(scene, pile, past, limits)
+        fresh = _filled(scene, pile, past, limits, voices)
         changes += _change(replace(fresh, archived=rank >= limits.max_live), pile.scene, now_ms)
     changes += [_removal(pile, pile.scene) for pile in piles if pile.scene is not None and not pile.atoms]
     return sorted(changes, key=lambda change: change.scene.id)
@@ -155,15 +173,15 @@ def _new_scene(pile: Pile, living: Sequence[Atom], taken: Sequence[str]) -> Scen
     )  # fmt: skip
 
 
-def _filled(scene: Scene, pile: Pile, past: Mapping[str, Atom], limits: SceneSettings) -> Scene:
+def _filled(scene: Scene, pile: Pile, past: Mapping[str, Atom], limits: SceneSettings, voices: Voices) -> Scene:
     heavy = sorted(pile.weights, key=lambda word: (-pile.weights[word], word))
     best = sorted(pile.atoms, key=lambda atom: (-atom.priority, -told_at(atom), atom.id))
-    summary = " ".join(_sentence(atom.text) for atom in best[:2])
+    summary = " ".join(_sentence(voices.words(atom)) for atom in best[:2])
     return replace(
         scene,
         summary=cut(summary, 120),
         terms=tuple(heavy[: limits.max_terms]),
-        lines=_bounded(_lines(pile.atoms, past, limits.zone), pile.atoms, limits.max_lines),
+        lines=_bounded(_lines(pile.atoms, past, limits.zone, voices), pile.atoms, limits.max_lines),
     )
 
 
@@ -184,25 +202,25 @@ def _removal(pile: Pile, scene: Scene) -> SceneChange:
     return SceneChange(action=SceneAction.REMOVE, scene=scene, into=target.id if target is not None else "")
 
 
-def _lines(atoms: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo) -> list[Line]:
+def _lines(atoms: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo, voices: Voices) -> list[Line]:
     disputes = _disputes(atoms)
     disputed = {atom.id for dispute in disputes for atom in dispute}
-    lines = [_dispute_line(dispute) for dispute in disputes]
+    lines = [_dispute_line(dispute, voices) for dispute in disputes]
     same: dict[tuple[Section, str], list[Atom]] = defaultdict(list)
     for atom in sorted(atoms, key=lambda item: (told_at(item), item.id)):
         if atom.id not in disputed:
             section = Section.OPEN if _UNSETTLED.search(atom.text) else _SECTION[atom.kind]
-            same[section, _folded(atom.text)].append(atom)
-    lines += [_line(section, twins, past, zone) for (section, _text), twins in same.items()]
+            same[section, _folded(voices.words(atom))].append(atom)
+    lines += [_line(section, twins, past, zone, voices) for (section, _text), twins in same.items()]
     order = list(Section)
     return sorted(lines, key=lambda line: order.index(Section(line.section)))
 
 
-def _line(section: Section, twins: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo) -> Line:
-    text = " ".join(twins[-1].text.split())
+def _line(section: Section, twins: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo, voices: Voices) -> Line:
+    text = voices.words(twins[-1])
     cited = [atom.id for atom in twins]
     before = next((past[atom.id] for atom in reversed(twins) if atom.id in past), None)
-    if before is not None and section is not Section.EVENTS and _folded(before.text) != _folded(text):
+    if before is not None and section is not Section.EVENTS and _folded(before.text) != _folded(twins[-1].text):
         end = before.valid_until if before.valid_until is not None else told_at(twins[-1])
         day = datetime.fromtimestamp(end / 1000, tz=zone).date().isoformat()
         old = " ".join(before.text.split())
@@ -213,15 +231,17 @@ def _line(section: Section, twins: Sequence[Atom], past: Mapping[str, Atom], zon
 
 def _disputes(atoms: Sequence[Atom]) -> list[list[Atom]]:
     """Return active atoms that say different things about the same property of the same subject."""
-    slots: dict[tuple[str, str, Kind], list[Atom]] = defaultdict(list)
+    slots: dict[tuple[str, str, Kind, str], list[Atom]] = defaultdict(list)
     for atom in sorted(atoms, key=lambda item: (told_at(item), item.id)):
         if atom.attribute and atom.kind is not Kind.EVENT:
-            slots[atom.subject.casefold(), atom.attribute.casefold(), atom.kind].append(atom)
+            subject = atom.subject.casefold()
+            whose = atom.speaker if subject == "user" or subject.startswith("user's ") else ""
+            slots[subject, atom.attribute.casefold(), atom.kind, whose].append(atom)
     return [found for found in slots.values() if len({_folded(atom.text) for atom in found}) > 1]
 
 
-def _dispute_line(atoms: Sequence[Atom]) -> Line:
-    texts = list(dict.fromkeys(_sentence(atom.text) for atom in atoms))
+def _dispute_line(atoms: Sequence[Atom], voices: Voices) -> Line:
+    texts = list(dict.fromkeys(_sentence(voices.words(atom)) for atom in atoms))
     head = "尚无定论：" if any(map(has_cjk, texts)) else "Unsettled: "
     return Line(text=head + " ↔ ".join(texts), atoms=tuple(atom.id for atom in atoms), section=Section.OPEN.value)
 

@@ -144,7 +144,9 @@ class Projections:
     async def judge(self, owner_id: int) -> list[PersonaLine]:
         """Return the persona that the owner's atoms support now; nothing is written."""
         house, wanted = self._house, self._house.settings.distill
-        gate = Gate(atoms=wanted.persona_atoms, scenes=wanted.persona_scenes, days=wanted.persona_days)
+        # A host that names its speakers calls the owner by the scope's user; everybody else is company.
+        own = frozenset({"", "user", (await house.owners.scope_of(owner_id)).user})
+        gate = Gate(atoms=wanted.persona_atoms, scenes=wanted.persona_scenes, days=wanted.persona_days, speakers=own)
         atoms = await self.all_atoms(owner_id)
         scenes = [kept.scene for kept in await house.scenes.export(owner_id)]
         existing = (await house.personas.current(owner_id)).lines
