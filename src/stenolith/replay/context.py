@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stenolith.model.message import Message, Part, Role, Text
+from stenolith.model.message import Message, Part, Text
 from stenolith.model.provenance import ProvenanceKind
 from stenolith.replay.plan import Plan, is_generated, is_runtime_context, with_parts
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT, TOOL, USER
 
 LEGACY_OPEN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
 LEGACY_CLOSE: Final = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -153,7 +154,7 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     return kept, changes
 
 
-_SPEAKERS: Final = frozenset({Role.USER, Role.ASSISTANT})
+_SPEAKERS: Final = frozenset({USER, ASSISTANT})
 
 
 def _is_suspicious(message: Message) -> bool:
@@ -172,7 +173,7 @@ def _is_suspicious(message: Message) -> bool:
 
 def _author(message: Message, plan: Plan) -> Author:
     internal = message.provenance is not None and message.provenance.kind is ProvenanceKind.INTERNAL_SYSTEM
-    composed = message.role is Role.ASSISTANT or internal or "custom_type" in message.extra
+    composed = message.role is ASSISTANT or internal or "custom_type" in message.extra
     return Author(composed=composed, nonce=plan.options.nonce)
 
 
@@ -196,9 +197,9 @@ def place_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
 
 
 def _turn_start(lines: Sequence[Line]) -> int:
-    users = [at for at, line in enumerate(lines) if line.message.role is Role.USER and not is_generated(line.message)]
+    users = [at for at, line in enumerate(lines) if line.message.role is USER and not is_generated(line.message)]
     at = users[-1] if users else 0
-    while at > 0 and lines[at - 1].message.role not in {Role.ASSISTANT, Role.TOOL}:
+    while at > 0 and lines[at - 1].message.role not in {ASSISTANT, TOOL}:
         at -= 1
     return at
 
@@ -206,7 +207,7 @@ def _turn_start(lines: Sequence[Line]) -> int:
 def _behind_user(lines: list[Line]) -> list[Line]:
     start = _turn_start(lines)
     end = start
-    while end < len(lines) and lines[end].message.role is Role.USER:
+    while end < len(lines) and lines[end].message.role is USER:
         end += 1
     asked = lines[start:end]
     behind = [line for line in asked if is_runtime_context(line.message)]

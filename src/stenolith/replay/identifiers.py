@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, assert_never
 
-from stenolith.model.message import Message, Part, Role, ToolCall, ToolResult
+from stenolith.model.message import Message, Part, ToolCall, ToolResult
 from stenolith.replay.plan import Plan, has_calls, with_parts
 from stenolith.replay.policy import Api, DuplicateStyle, IdMode, Policy
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import TOOL
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9]")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -36,7 +37,7 @@ def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
     waiting: dict[str, list[str]] = {}
     for line in lines:
         message = line.message
-        if message.role is Role.TOOL:
+        if message.role is TOOL:
             kept.append(_renamed_result(line, waiting))
             continue
         if not has_calls(message):

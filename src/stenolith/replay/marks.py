@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from stenolith.model.message import Message, Part, Role, Text
+from stenolith.model.message import Message, Part, Text
 from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.replay.plan import MARKER_SENTENCE, Plan, is_blank, with_parts
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import USER
 
 MARKER: Final = "[Inter-session message]"
 BODILESS: Final = "Inter-session content follows."
@@ -67,7 +68,7 @@ def mark_provenance(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.USER or not _concerned(message):
+        if message.role is not USER or not _concerned(message):
             kept.append(line)
             continue
         parts = tuple(part for segment in _segments(message) for part in _marked(*segment, plan))

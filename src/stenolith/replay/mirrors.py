@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from stenolith.model.message import Message, Role, StopReason, Text, ToolCall
+from stenolith.model.message import Message, StopReason, Text, ToolCall
 from stenolith.replay.plan import Plan, has_calls, holding, is_blank, spoken
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT, USER
 
 _INJECTED: Final = "gateway-injected"
 _MODELS: Final = frozenset({"delivery-mirror", _INJECTED})
@@ -19,7 +20,7 @@ _MODELS: Final = frozenset({"delivery-mirror", _INJECTED})
 
 def is_mirror(message: Message) -> bool:
     """Return whether the row exists for people only, by flag or by OpenClaw's origin."""
-    if message.role is not Role.ASSISTANT:
+    if message.role is not ASSISTANT:
         return False
     if message.extra.get("mirror") is True:
         return True
@@ -36,15 +37,15 @@ def drop_mirrors(lines: Sequence[Line], plan: Plan) -> Passed:
     said: set[str] = set()
     for line in lines:
         message = line.message
-        if message.role is Role.USER and "custom_type" not in message.extra:
+        if message.role is USER and "custom_type" not in message.extra:
             said.clear()
-        elif message.role is Role.ASSISTANT and is_mirror(message):
+        elif message.role is ASSISTANT and is_mirror(message):
             unique = _unique(message, said, plan)
             kept += [Line(line.at, _plain(message))] if unique else []
             action = "kept" if unique else "dropped"
             changes.append(Change(rule="mirror", index=line.at, action=action, detail=spoken(message)))
             continue
-        elif message.role is Role.ASSISTANT:
+        elif message.role is ASSISTANT:
             said.update(_folded(text) for text in _sayings(message))
         kept.append(line)
     return kept, changes
@@ -100,7 +101,7 @@ def drop_repeats(lines: Sequence[Line], _: Plan) -> Passed:
 
 
 def _repeats(message: Message, before: Message) -> bool:
-    if message.role is not Role.ASSISTANT or before.role is not Role.ASSISTANT or not is_unpaid(message):
+    if message.role is not ASSISTANT or before.role is not ASSISTANT or not is_unpaid(message):
         return False
     if message.stop_reason is not StopReason.STOP or has_calls(message) or has_calls(before):
         return False

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from stenolith.model.message import Message, Part, Role, StopReason, Text, Thinking, ToolResult
+from stenolith.model.message import Message, Part, StopReason, Text, Thinking, ToolResult
 from stenolith.replay.plan import CONTINUE, EMPTY, Plan, is_blank, spoken, with_parts
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT, USER
 
 _SILENT: Final = re.compile(
     r"\s*(?:<(think|thinking)>.*?</\1>\s*)?(?:(?P<quote>[\"'`]?)NO_REPLY(?P=quote)|\{\s*\"action\"\s*:\s*\"NO_REPLY\"\s*\})\s*",
@@ -22,12 +23,12 @@ def drop_blank_users(lines: Sequence[Line], _: Plan) -> Passed:
 
     Strict servers answer "No user query found in messages." to a history without any user turn.
     """
-    last = max((at for at, line in enumerate(lines) if line.message.role is Role.USER), default=-1)
+    last = max((at for at, line in enumerate(lines) if line.message.role is USER), default=-1)
     kept: list[Line] = []
     changes: list[Change] = []
     for at, line in enumerate(lines):
         message = line.message
-        if message.role is not Role.USER or (message.parts and not _blanks(message)):
+        if message.role is not USER or (message.parts and not _blanks(message)):
             kept.append(line)
             continue
         parts = tuple(part for part in message.parts if type(part) is not Text or not is_blank(part.text))
@@ -54,7 +55,7 @@ def drop_silent_replies(lines: Sequence[Line], _: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or not _is_silent(message):
+        if message.role is not ASSISTANT or not _is_silent(message):
             kept.append(line)
             continue
         parts = [part for part in message.parts if type(part) is not Text or not _says_nothing(part)]
@@ -91,7 +92,7 @@ def drop_incomplete_reasoning(lines: Sequence[Line], _: Plan) -> Passed:
 
 def _only_thinks(message: Message) -> bool:
     shown = [part for part in message.parts if not _is_blank_text(part)]
-    return bool(shown) and message.role is Role.ASSISTANT and all(type(part) is Thinking for part in shown)
+    return bool(shown) and message.role is ASSISTANT and all(type(part) is Thinking for part in shown)
 
 
 def drop_blank_text(lines: Sequence[Line], _: Plan) -> Passed:

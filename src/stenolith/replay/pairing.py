@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from stenolith.model.message import Message, Role, Text, ToolCall, ToolResult
+from stenolith.model.message import Message, Text, ToolCall, ToolResult
 from stenolith.replay.plan import CALLS_OMITTED, Plan, has_calls, result_text, with_parts
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import TOOL
 
 RULE: Final = "pairing"
 
@@ -69,7 +70,7 @@ class _Ledger:
         settled = -1
         for at, line in enumerate(self.lines):
             message = line.message
-            if message.role is Role.TOOL:
+            if message.role is TOOL:
                 if at > settled:
                     self._take(at)
             elif has_calls(message):
@@ -87,7 +88,7 @@ class _Ledger:
             return 0
         for offset, name in enumerate(names, start=1):
             following = self.lines[at + offset].message
-            if following.role is not Role.TOOL:
+            if following.role is not TOOL:
                 return 0
             result = self.result(at + offset)
             if result.id != name or name != name.strip() or not name or result.synthetic or not result.name.strip():
@@ -181,7 +182,7 @@ class _Ledger:
                 kept.append(line)
                 used.add(at)
                 continue
-            if line.message.role is Role.TOOL:
+            if line.message.role is TOOL:
                 continue
             settled = at + self.whole.get(at, 0)
             slots = self.slots.get(at)
@@ -200,7 +201,7 @@ class _Ledger:
 
     def _orphans(self, used: set[int]) -> Iterator[Change]:
         for at, line in enumerate(self.lines):
-            if line.message.role is Role.TOOL and at not in used:
+            if line.message.role is TOOL and at not in used:
                 result = self.result(at)
                 action = "dropped synthetic" if result.synthetic else "dropped"
                 yield Change(rule=RULE, index=line.at, action=action, detail=result_text(result))
@@ -240,7 +241,7 @@ def answers(lines: Sequence[Line], at: int) -> list[ToolResult | None]:
 
 def _behind(lines: Sequence[Line], at: int) -> Iterator[Line]:
     for next_at in range(at + 1, len(lines)):
-        if lines[next_at].message.role is not Role.TOOL:
+        if lines[next_at].message.role is not TOOL:
             return
         yield lines[next_at]
 
@@ -262,7 +263,7 @@ def fill_missing_results(lines: Sequence[Line], plan: Plan) -> Passed:
         if not has_calls(line.message):
             continue
         first = at
-        while at < len(lines) and lines[at].message.role is Role.TOOL:
+        while at < len(lines) and lines[at].message.role is TOOL:
             at += 1
         told = lines[first:at]
         if _answers_all(line.message, told):
@@ -301,7 +302,7 @@ def _completed(line: Line, told: Sequence[Line], plan: Plan) -> Iterator[Line]:
 def _synthetic(line: Line, call: ToolCall, plan: Plan) -> Line:
     content = (Text(text=plan.policy.missing_result_text),)
     result = ToolResult(id=call.id, name=call.name, content=content, is_error=True, synthetic=True)
-    return Line(line.at, Message(role=Role.TOOL, parts=(result,), timestamp=line.message.timestamp))
+    return Line(line.at, Message(role=TOOL, parts=(result,), timestamp=line.message.timestamp))
 
 
 def _strip_unanswered(lines: Sequence[Line], plan: Plan) -> Passed:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from stenolith.model.message import Image, Message, Part, Role, Thinking, ToolResult
+from stenolith.model.message import Image, Message, Part, Thinking, ToolResult
 from stenolith.replay import (
     context,
     identifiers,
@@ -27,6 +27,7 @@ from stenolith.replay import (
 from stenolith.replay.plan import Options, Pass, Plan, has_calls, last_user
 from stenolith.replay.policy import Policy, Reasoning, Target, resolve
 from stenolith.replay.report import Change, Hints, Line, Passed, Replayed, Sanitised
+from stenolith.replay.roles import ASSISTANT
 
 
 def limit_images(lines: Sequence[Line], plan: Plan) -> Passed:
@@ -164,5 +165,5 @@ def _thinks_first(lines: Sequence[Line], plan: Plan) -> bool:
     """Return whether the running tool turn opens with thinking, as W-ANT-12 wants while thinking is on."""
     if plan.policy.reasoning is not Reasoning.SIGNED:
         return True
-    turn = [line.message for line in lines[last_user(lines) + 1 :] if line.message.role is Role.ASSISTANT]
+    turn = [line.message for line in lines[last_user(lines) + 1 :] if line.message.role is ASSISTANT]
     return not turn or not has_calls(turn[-1]) or isinstance(turn[0].parts[0], Thinking)

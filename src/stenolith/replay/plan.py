@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from stenolith.model.message import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from stenolith.replay.policy import Policy, Target
 from stenolith.replay.report import Line, Passed
+from stenolith.replay.roles import ASSISTANT, USER
 
 CONTINUE: Final = "(continue)"
 BOOTSTRAP: Final = "(session bootstrap)"
@@ -114,7 +115,7 @@ def _unnumbered(extra: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def has_calls(message: Message) -> bool:
     """Return whether an assistant message asks for a tool."""
-    if message.role is Role.ASSISTANT:
+    if message.role is ASSISTANT:
         for part in message.parts:
             if type(part) is ToolCall:
                 return True
@@ -123,7 +124,7 @@ def has_calls(message: Message) -> bool:
 
 def is_runtime_context(message: Message) -> bool:
     """Return whether this is context that a runtime put beside one turn (section 1.2)."""
-    return message.role is Role.USER and message.extra.get("custom_type") == RUNTIME_CONTEXT
+    return message.role is USER and message.extra.get("custom_type") == RUNTIME_CONTEXT
 
 
 def is_generated(message: Message) -> bool:
@@ -143,7 +144,7 @@ def last_user(lines: Sequence[Line]) -> int:
     """
     for at in range(len(lines) - 1, -1, -1):
         message = lines[at].message
-        if message.role is Role.USER and not is_generated(message) and not is_runtime_context(message):
+        if message.role is USER and not is_generated(message) and not is_runtime_context(message):
             return at
     return -1
 

@@ -16,10 +16,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from stenolith.errors import InvalidInput
-from stenolith.model.message import Message, Origin, Part, Role, Text, Thinking, ToolCall
+from stenolith.model.message import Message, Origin, Part, Text, Thinking, ToolCall
 from stenolith.replay.plan import REASONING_OMITTED, Plan, is_blank, last_user, with_parts
 from stenolith.replay.policy import Reasoning, parse_api
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT
 from stenolith.replay.signature import is_signature
 
 FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
@@ -125,7 +126,7 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
 
 
 def _thinks(message: Message) -> bool:
-    if message.role is Role.ASSISTANT:
+    if message.role is ASSISTANT:
         for part in message.parts:
             if type(part) is Thinking:
                 return True
@@ -211,7 +212,7 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or not _is_signed(message, bare):
+        if message.role is not ASSISTANT or not _is_signed(message, bare):
             kept.append(line)
             continue
         accepts = _acceptance(plan, bare=bare and foreign(message))
@@ -271,7 +272,7 @@ def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
         return lines, ()
     end = last_user(lines)
     if not every:
-        assistants = [at for at, line in enumerate(lines) if line.message.role is Role.ASSISTANT]
+        assistants = [at for at, line in enumerate(lines) if line.message.role is ASSISTANT]
         end = min(end, assistants[-1] if assistants else 0)
     kept: list[Line] = []
     changes: list[Change] = []
@@ -307,7 +308,7 @@ def fill_unseen_turns(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or not _only_thinks(message) or _is_seen(message, plan):
+        if message.role is not ASSISTANT or not _only_thinks(message) or _is_seen(message, plan):
             kept.append(line)
             continue
         lost = "\n".join(part.text for part in message.parts if type(part) is Thinking)

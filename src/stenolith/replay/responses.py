@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from stenolith.model.message import Message, Part, Role, Text, Thinking, ToolCall
+from stenolith.model.message import Message, Part, Text, Thinking, ToolCall
 from stenolith.replay.identifiers import rename_calls
 from stenolith.replay.plan import Plan, with_parts
 from stenolith.replay.policy import Reasoning
 from stenolith.replay.reasoning import foreign_check, reasoning_item
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT
 
 
 def fit_reasoning_items(lines: Sequence[Line], plan: Plan) -> Passed:
@@ -28,7 +29,7 @@ def fit_reasoning_items(lines: Sequence[Line], plan: Plan) -> Passed:
     seen: set[str] = set()
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or not any(type(part) is Thinking for part in message.parts):
+        if message.role is not ASSISTANT or not any(type(part) is Thinking for part in message.parts):
             kept.append(line)
             continue
         parts, lost = _fitted(message, plan, seen)
@@ -101,7 +102,7 @@ def fit_item_ids(lines: Sequence[Line], plan: Plan) -> Passed:
     seen: set[str] = set()
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT:
+        if message.role is not ASSISTANT:
             kept.append(line)
             continue
         bare = foreign(message) or not plan.policy.store_items

@@ -18,12 +18,13 @@ from stenolith.model.message import Image, Opaque, Part, Role, Text, Thinking, T
 from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.replay.plan import Plan, holding, is_blank, with_parts, wording
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT, SYSTEM, TOOL, USER
 
 _AT_HOME: Final[Mapping[Role, tuple[type[Part], ...]]] = {
-    Role.USER: (Text, Image),
-    Role.ASSISTANT: (Text, Thinking, ToolCall),
-    Role.TOOL: (ToolResult,),
-    Role.SYSTEM: (Text,),
+    USER: (Text, Image),
+    ASSISTANT: (Text, Thinking, ToolCall),
+    TOOL: (ToolResult,),
+    SYSTEM: (Text,),
 }
 _NESTED: Final = frozenset({dict, list, tuple})
 _DEEPEST: Final = 200  # levels; every JSON writer and reader stops somewhere, most of them near 1,000
@@ -55,21 +56,21 @@ def _is_settled(role: Role, parts: Sequence[Part]) -> bool:
     for part in parts:
         if type(part) not in home:
             return False
-    return role is not Role.TOOL or len(parts) == 1
+    return role is not TOOL or len(parts) == 1
 
 
 def _settled(line: Line) -> Iterator[Line]:
     message = line.message
     results = [part for part in message.parts if type(part) is ToolResult]
     words = [part for part in (_at_home(part, message.role) for part in message.parts) if part is not None]
-    if message.role is Role.TOOL:
+    if message.role is TOOL:
         stray = tuple(part for part in words if isinstance(part, Text | Image))
         results = _gathered(results, stray)
         words = []
-    hollow = message.role is Role.ASSISTANT and not results  # a failed turn must not vanish unseen
+    hollow = message.role is ASSISTANT and not results  # a failed turn must not vanish unseen
     rest = [with_parts(line, words)] if words or hollow else []
-    told = [Line(line.at, holding(message, (result,), role=Role.TOOL)) for result in results]
-    yield from [*rest, *told] if message.role is Role.ASSISTANT else [*told, *rest]
+    told = [Line(line.at, holding(message, (result,), role=TOOL)) for result in results]
+    yield from [*rest, *told] if message.role is ASSISTANT else [*told, *rest]
 
 
 def _gathered(results: list[ToolResult], stray: tuple[Text | Image, ...]) -> list[ToolResult]:
@@ -83,11 +84,11 @@ def _gathered(results: list[ToolResult], stray: tuple[Text | Image, ...]) -> lis
 
 def _at_home(part: Part, role: Role) -> Part | None:
     """Return what stands for *part* in a message of *role*; None when nothing does."""
-    if type(part) in _AT_HOME[role] or (role is Role.TOOL and isinstance(part, Text | Image)):
+    if type(part) in _AT_HOME[role] or (role is TOOL and isinstance(part, Text | Image)):
         return part if type(part) is not ToolResult else None
-    if isinstance(part, Opaque) and role in {Role.USER, Role.TOOL}:
+    if isinstance(part, Opaque) and role in {USER, TOOL}:
         return Text(text=f"[unsupported content omitted: {part.kind}]")
-    if isinstance(part, Image) and role is Role.ASSISTANT:
+    if isinstance(part, Image) and role is ASSISTANT:
         return Text(text="[image omitted: pictures in assistant messages are not replayed]")
     return None
 
@@ -96,7 +97,7 @@ def _losses(line: Line, settled: Sequence[Line]) -> Iterator[Change]:
     role = line.message.role
     for part in line.message.parts:
         if type(part) not in _AT_HOME[role] and type(part) is not ToolResult:
-            moved = role is Role.TOOL and isinstance(part, Text | Image)
+            moved = role is TOOL and isinstance(part, Text | Image)
             action = "moved" if moved else "omitted"
             yield Change(rule="parts", index=line.at, action=action, detail=wording(part))
     if len(settled) > 1:
@@ -212,11 +213,11 @@ def render_notes(lines: Sequence[Line], plan: Plan) -> Passed:
     opening = True
     for line in lines:
         message = line.message
-        if message.role is Role.SYSTEM:
+        if message.role is SYSTEM:
             found = _placed_system(line, in_place=opening or plan.policy.system_anywhere)
         else:
             opening = False
-            found = _rendered(line) if message.extra and message.role is Role.USER else line
+            found = _rendered(line) if message.extra and message.role is USER else line
         if found is not line:
             action = "worded" if found else "dropped"
             changes.append(Change(rule="notes", index=line.at, action=action, detail=message.text()))
@@ -230,7 +231,7 @@ def _placed_system(line: Line, *, in_place: bool) -> Line | None:
     if is_blank(message.text()):
         return None
     provenance = message.provenance or Provenance(kind=ProvenanceKind.INTERNAL_SYSTEM)
-    return line if in_place else Line(line.at, replace(message, role=Role.USER, provenance=provenance, extra={}))
+    return line if in_place else Line(line.at, replace(message, role=USER, provenance=provenance, extra={}))
 
 
 def _rendered(line: Line) -> Line | None:

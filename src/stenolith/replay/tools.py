@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from stenolith.model.message import Message, Part, Role, StopReason, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Message, Part, StopReason, Text, Thinking, ToolCall, ToolResult
 from stenolith.replay.context import Author, strip_context
 from stenolith.replay.pairing import answers
 from stenolith.replay.plan import Plan, has_calls, has_words, holding, result_text, wording
 from stenolith.replay.policy import Api
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import TOOL
 from stenolith.replay.shapes import clean_value
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:-]+")
@@ -258,7 +259,7 @@ def _answer_lines(lines: Sequence[Line], at: int, dropped: frozenset[int]) -> se
     found: set[int] = set()
     for next_at in range(at + 1, len(lines)):
         message = lines[next_at].message
-        if message.role is not Role.TOOL:
+        if message.role is not TOOL:
             break
         found |= {next_at} if id(message.parts[0]) in gone else set()
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stenolith.model.message import Message, Role, StopReason, Text
+from stenolith.model.message import Message, StopReason, Text
 from stenolith.replay.marks import join_segments
 from stenolith.replay.mirrors import is_unpaid
 from stenolith.replay.plan import (
@@ -30,6 +30,7 @@ from stenolith.replay.plan import (
 from stenolith.replay.policy import Prefill
 from stenolith.replay.reasoning import foreign_check
 from stenolith.replay.report import Change, Line, Passed
+from stenolith.replay.roles import ASSISTANT, SYSTEM, USER
 
 _FAILED: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})
 
@@ -44,7 +45,7 @@ def close_failed_turns(lines: Sequence[Line], _: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not Role.ASSISTANT or has_calls(message):
+        if message.role is not ASSISTANT or has_calls(message):
             kept.append(line)
         elif _has_failed(message) and not has_words(message.parts):
             kept.append(with_parts(line, [Text(text=TURN_FAILED)]))
@@ -63,7 +64,7 @@ def _has_failed(message: Message) -> bool:
 
 def merge_turns(lines: Sequence[Line], plan: Plan) -> Passed:
     """Merge neighbouring assistants, and neighbouring users, where the policy wants alternation (3.10.1-2)."""
-    wanted = {Role.ASSISTANT: plan.policy.merges_assistants, Role.USER: plan.policy.merges_users}
+    wanted = {ASSISTANT: plan.policy.merges_assistants, USER: plan.policy.merges_users}
     if not any(wanted.values()):
         return lines, ()
     foreign = foreign_check(plan)
@@ -75,7 +76,7 @@ def merge_turns(lines: Sequence[Line], plan: Plan) -> Passed:
             kept.append(line)
             continue
         pair = (before.message, line.message)
-        if line.message.role is Role.USER:
+        if line.message.role is USER:
             joined = _joined_users(*pair)
         else:
             joined = _joined_assistants(*pair, keep_first=foreign(line.message) and not foreign(before.message))
@@ -148,27 +149,27 @@ def limit_history(lines: Sequence[Line], plan: Plan) -> Passed:
 
 
 def _is_preface(message: Message) -> bool:
-    return message.role is Role.SYSTEM or (message.role is Role.USER and "summary" in message.extra)
+    return message.role is SYSTEM or (message.role is USER and "summary" in message.extra)
 
 
 def _starts_turn(lines: Sequence[Line], at: int) -> bool:
     message = lines[at].message
-    if message.role is not Role.USER or _is_preface(message) or is_generated(message):
+    if message.role is not USER or _is_preface(message) or is_generated(message):
         return False
     before = lines[at - 1].message if at else None
-    return before is None or before.role is not Role.USER or _is_preface(before)
+    return before is None or before.role is not USER or _is_preface(before)
 
 
 def open_with_user(lines: Sequence[Line], plan: Plan) -> Passed:
     """Put a user first where the wire demands one (3.10.3), and somebody to speak where nobody is left."""
-    head = next((at for at, line in enumerate(lines) if line.message.role is not Role.SYSTEM), len(lines))
+    head = next((at for at, line in enumerate(lines) if line.message.role is not SYSTEM), len(lines))
     if head == len(lines):
         return [*lines, _invented(0, CONTINUE, None)], [
             Change(rule="bootstrap", index=0, action="added", detail=CONTINUE)
         ]
     first = lines[head]
     policy = plan.policy
-    if first.message.role is Role.USER or not (policy.user_first or policy.apply_google_turn_ordering):
+    if first.message.role is USER or not (policy.user_first or policy.apply_google_turn_ordering):
         return lines, ()
     opening = _invented(first.at, BOOTSTRAP, first.message.timestamp)
     change = Change(rule="bootstrap", index=first.at, action="added", detail=BOOTSTRAP)
@@ -176,7 +177,7 @@ def open_with_user(lines: Sequence[Line], plan: Plan) -> Passed:
 
 
 def _invented(at: int, text: str, timestamp: int | None, **extra: Any) -> Line:
-    return Line(at, Message(role=Role.USER, parts=(Text(text=text),), timestamp=timestamp, extra=extra))
+    return Line(at, Message(role=USER, parts=(Text(text=text),), timestamp=timestamp, extra=extra))
 
 
 def end_with_user(lines: Sequence[Line], plan: Plan) -> Passed:
@@ -187,7 +188,7 @@ def end_with_user(lines: Sequence[Line], plan: Plan) -> Passed:
     """
     end = len(lines)
     strict = _forbids_prefill(plan)
-    while end > 0 and lines[end - 1].message.role is Role.ASSISTANT and not has_calls(lines[end - 1].message):
+    while end > 0 and lines[end - 1].message.role is ASSISTANT and not has_calls(lines[end - 1].message):
         if not strict and not _only_failed(lines[end - 1].message):
             break
         if strict and plan.options.continuation is Continuation.CONTINUE and not _only_failed(lines[end - 1].message):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Part, Thinking, ToolCall, ToolResult
 from stenolith.replay.plan import EMPTY
 from stenolith.replay.policy import Reasoning
 from stenolith.replay.report import Hints
+from stenolith.replay.roles import ASSISTANT, SYSTEM, TOOL
 from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, shows, system_text, texts
 
 Test = Callable[[Mapping[str, Any]], bool]
@@ -20,10 +21,10 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     """Return the request body: ``system`` when there is one, ``messages``, stub ``tools`` where a proxy wants them."""
     messages: list[dict[str, Any]] = []
     for step in steps:
-        if step.role is Role.ASSISTANT:
+        if step.role is ASSISTANT:
             messages.append(_assistant(step, conversion))
-        elif step.role is not Role.SYSTEM:
-            _add_user(messages, _results(step, conversion) if step.role is Role.TOOL else _said(step), conversion)
+        elif step.role is not SYSTEM:
+            _add_user(messages, _results(step, conversion) if step.role is TOOL else _said(step), conversion)
     _trim_last(messages)
     system = system_text(steps)
     payload: dict[str, Any] = {**({"system": system} if system else {}), "messages": messages}

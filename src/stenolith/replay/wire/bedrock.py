@@ -7,9 +7,10 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stenolith.model.message import Image, Part, Role, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Part, Thinking, ToolCall, ToolResult
 from stenolith.replay.plan import EMPTY
 from stenolith.replay.report import Hints
+from stenolith.replay.roles import ASSISTANT, SYSTEM
 from stenolith.replay.wire.anthropic import lacks_thinking
 from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, shows, system_text, texts
 
@@ -19,8 +20,8 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     messages: list[dict[str, Any]] = []
     for step in steps:
         blocks = [block for part in step.parts for block in _blocks(step.at, part, conversion)]
-        role = "assistant" if step.role is Role.ASSISTANT else "user"
-        if step.role is Role.SYSTEM or not blocks:
+        role = "assistant" if step.role is ASSISTANT else "user"
+        if step.role is SYSTEM or not blocks:
             continue
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += blocks

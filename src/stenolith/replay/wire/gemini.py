@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stenolith.model.message import Image, Part, Role, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Part, Text, Thinking, ToolCall, ToolResult
+from stenolith.replay import roles
 from stenolith.replay.report import Hints
 from stenolith.replay.signature import SENTINEL, is_signature
 from stenolith.replay.wire.steps import Conversion, Step, arguments, images, result_words, shows, system_text
@@ -19,13 +20,13 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     contents: list[dict[str, Any]] = []
     for step in steps:
         match step.role:
-            case Role.SYSTEM:
+            case roles.SYSTEM:
                 continue
-            case Role.USER:
+            case roles.USER:
                 contents.append({"role": "user", "parts": _shown(step.parts) or [{"text": _NOTHING}]})
-            case Role.TOOL:
+            case roles.TOOL:
                 contents += _results(step, conversion)
-            case Role.ASSISTANT:
+            case roles.ASSISTANT:
                 _add_model(contents, _model(step, conversion))
     for content in contents if conversion.policy.requires_thought_signature else ():
         _sign(content)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stenolith.model.message import Image, Part, Role, Text, ToolCall, ToolResult
+from stenolith.model.message import Image, Part, Text, ToolCall, ToolResult
 from stenolith.replay.policy import Reasoning
+from stenolith.replay import roles
 from stenolith.replay.report import Hints
 from stenolith.replay.signature import is_signature
 from stenolith.replay.wire.mistral import chunks, without_doubles
@@ -32,13 +33,13 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     found = _opening(steps, conversion)
     for step in steps:
         match step.role:
-            case Role.SYSTEM:
+            case roles.SYSTEM:
                 found += _note(step, conversion)
-            case Role.USER:
+            case roles.USER:
                 _add_user(found, step.parts, conversion)
-            case Role.ASSISTANT:
+            case roles.ASSISTANT:
                 found += _assistant(step, conversion)
-            case Role.TOOL:
+            case roles.TOOL:
                 _add_results(found, step, conversion)
     return {"messages": without_doubles(found) if conversion.policy.content_xor_tool_calls else found}, Hints()
 

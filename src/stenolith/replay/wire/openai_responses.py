@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stenolith.model.message import Image, Part, Role, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Part, Text, Thinking, ToolCall, ToolResult
+from stenolith.replay import roles
 from stenolith.replay.report import Hints
 from stenolith.replay.wire.steps import (
     Conversion,
@@ -33,14 +34,14 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     writer = _Writer(conversion=conversion)
     for step in steps:
         match step.role:
-            case Role.SYSTEM:
+            case roles.SYSTEM:
                 words = system_text([step])
                 writer.items += [_message("system", [_text(words)])] if words else []
-            case Role.USER:
+            case roles.USER:
                 writer.items.append(_message("user", _shown(step.parts) or [_text(".")]))
-            case Role.TOOL:
+            case roles.TOOL:
                 writer.items += [_output(part, conversion) for part in step.parts if isinstance(part, ToolResult)]
-            case Role.ASSISTANT:
+            case roles.ASSISTANT:
                 writer.assistant(step)
     return {"input": writer.items, **({} if conversion.policy.store_items else {"store": False})}, Hints()
 

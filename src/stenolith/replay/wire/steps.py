@@ -11,6 +11,7 @@ from stenolith.model.message import Image, Message, Part, Role, Text, Thinking, 
 from stenolith.replay.plan import EMPTY, is_blank, wording
 from stenolith.replay.policy import Policy, Reasoning, Target
 from stenolith.replay.report import Change
+from stenolith.replay.roles import ASSISTANT, SYSTEM, TOOL, USER
 from stenolith.replay.signature import is_signature
 from stenolith.replay.wire.encoding import Cleaner
 from stenolith.replay.wire.labels import Labels
@@ -19,10 +20,10 @@ IMAGE_BELOW: Final = "(see attached image)"
 _RULE: Final = "wire"
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HOME: Final[dict[Role, frozenset[type]]] = {
-    Role.SYSTEM: frozenset((Text,)),
-    Role.USER: frozenset((Text, Image)),
-    Role.ASSISTANT: frozenset((Text, Thinking, ToolCall)),
-    Role.TOOL: frozenset((ToolResult,)),
+    SYSTEM: frozenset((Text,)),
+    USER: frozenset((Text, Image)),
+    ASSISTANT: frozenset((Text, Thinking, ToolCall)),
+    TOOL: frozenset((ToolResult,)),
 }
 
 
@@ -111,7 +112,7 @@ def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
     found: list[Step] = []
     for index, message in enumerate(messages):
         for step in _split(index, message, conversion):
-            if step.role is Role.TOOL and found and found[-1].role is Role.TOOL:
+            if step.role is TOOL and found and found[-1].role is TOOL:
                 found[-1] = found[-1]._replace(parts=found[-1].parts + step.parts)
             else:
                 found.append(step)
@@ -123,19 +124,19 @@ def _split(index: int, message: Message, conversion: Conversion) -> list[Step]:
     if parts and _HOME[role].issuperset(map(type, parts)):
         return [Step(index, role, parts)]
     results = tuple(part for part in parts if type(part) is ToolResult)
-    spoken = Role.USER if role is Role.TOOL else role
+    spoken = USER if role is TOOL else role
     words = tuple(part for part in parts if type(part) in _HOME[spoken])
     for part in parts:
         if type(part) is not ToolResult and type(part) not in _HOME[spoken]:
             conversion.note(index, "dropped", wording(part))
-    answered = [Step(index, Role.TOOL, results)] if results else []
-    said = [Step(index, spoken, words)] if words or (role is not Role.TOOL and not results) else []
-    return said + answered if role is Role.ASSISTANT else answered + said
+    answered = [Step(index, TOOL, results)] if results else []
+    said = [Step(index, spoken, words)] if words or (role is not TOOL and not results) else []
+    return said + answered if role is ASSISTANT else answered + said
 
 
 def system_text(found: Sequence[Step]) -> str:
     """Return all system words as one text."""
-    words = [part.text for step in found if step.role is Role.SYSTEM for part in step.parts if isinstance(part, Text)]
+    words = [part.text for step in found if step.role is SYSTEM for part in step.parts if isinstance(part, Text)]
     return "\n\n".join(word for word in words if not is_blank(word))
 
 
@@ -187,7 +188,7 @@ def as_text(found: Sequence[Step], conversion: Conversion) -> list[Step]:
         parts = tuple(piece for part in step.parts for piece in _worded(part, names))
         if any(isinstance(part, ToolCall | ToolResult) for part in step.parts):
             conversion.note(step.at, "replaced", "tool calls and results by text: no tools are offered")
-        worded.append(Step(step.at, Role.USER if step.role is Role.TOOL else step.role, parts))
+        worded.append(Step(step.at, USER if step.role is TOOL else step.role, parts))
     return worded
 
 
