@@ -159,9 +159,10 @@ class Learning:
                 if self._redrafting is not None:
                     await self._redrafting.request_dossiers(owner_id)
                 break
-        async with lease.commit():
-            pass
+        # Files before the end of the job: whoever dies between the two writes them in the next attempt.
         await self._projections.write_files(owner_id)
+        async with lease.commit():
+            return
 
     async def _plan_scenes(self, owner_id: int) -> list[SceneChange]:
         changes = await self._projections.plan_scenes(owner_id)
@@ -181,12 +182,14 @@ class Learning:
             await self._with_words(lease)
             return
         owner_id = lease.job.owner_id
-        async with lease.commit():
+        async with lease.step():
             lines = await self._projections.judge(owner_id)
             if self._redrafting is not None:
                 lines = await self._redrafting.keep_wording(owner_id, lines)
             await self._house.personas.replace(owner_id, lines)
         await self._projections.write_files(owner_id)
+        async with lease.commit():
+            return
 
     async def embed(self, lease: Lease) -> None:
         """Compute the vectors that an owner's layer lacks; the key is the layer."""

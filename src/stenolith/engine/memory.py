@@ -26,7 +26,8 @@ from stenolith.engine.rebuilding import Rebuilding
 from stenolith.engine.replaying import Wish, destination
 from stenolith.engine.scheduling import Schedule
 from stenolith.engine.sessions import Sessions
-from stenolith.engine.upkeep import STUCK_MS, Upkeep
+from stenolith.engine.tending import Tending
+from stenolith.engine.upkeep import Upkeep
 from stenolith.engine.wiring import House, open_house
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.llm.port import Embedder, LanguageModel
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 
 SearchLayer = Literal["memories", "conversations", "scenes"]
 View = dict[str, Any]
-KEPT_JOBS_MS = 24 * 3_600_000
-"""How long finished jobs can still be looked at."""
 
 
 class Memory:
@@ -73,6 +72,7 @@ class Memory:
         self._rebuilding = Rebuilding(house, self._scribe, self._projections)
         self.sessions = Sessions(house, self._live)
         self._upkeep = Upkeep(house, self._rebuilding, self.sessions.recover)
+        self._tending = Tending(house, self._projections, self.sessions.recover)
         learning = Learning(house, self._projections, model)
         self._worker = Worker(house.jobs, learning.handlers(), now_ms=house.now)
 
@@ -155,18 +155,19 @@ class Memory:
         """Run the pending jobs of every scope; with *until_idle* also those they make and those that still wait."""
         if unknown := set(kinds or ()) - STAGES.keys():
             raise InvalidInput(f"kinds of jobs are {', '.join(STAGES)}; got {', '.join(sorted(unknown))}")
-        await self._tidy()
+        await self._tending.tidy()
         return await self._worker.run_until_idle(kinds, on_progress, eager=until_idle)
 
     async def serve(self, stop: asyncio.Event) -> WorkReport:
         """Run jobs as they become due until *stop* is set; running ones then end or are handed back."""
-        await self._tidy()
-        listening = asyncio.create_task(self._listen())
+        await self._tending.tidy()
+        beside = [asyncio.create_task(self._listen()), asyncio.create_task(self._tending.keep_tidy(self._worker.wake))]
         try:
             return await self._worker.run_forever(stop)
         finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
     async def _listen(self) -> None:
         """Wake the worker for what other processes ask for, where the database tells."""
@@ -186,20 +187,6 @@ class Memory:
                 await self._house.jobs.enqueue(session.owner_id, JobRequest(kind=DISTILL, key=key, hurry=True))
             total = total.plus(await self._worker.run_key(DISTILL, session.owner_id, key))
         return total
-
-    async def _tidy(self) -> None:
-        """Close abandoned turns, end what has expired, drop old jobs, ask for vectors of a changed embedder."""
-        house = self._house
-        await self.sessions.recover(house.now() - STUCK_MS)
-        async with house.database.transaction():
-            for owner_id, _ in await house.atoms.expire_due_of_home():
-                await self._projections.request_scenes(owner_id)
-            await house.jobs.prune_home(house.now() - KEPT_JOBS_MS)
-        if house.embedder is None or set(await house.vectors.models()) <= {house.embedder.model_id}:
-            return
-        for owner_id, _ in await house.owners.every():
-            for layer in Layer:
-                await self._projections.request_vectors(owner_id, layer)
 
     async def recall(
         self,

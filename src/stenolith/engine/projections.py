@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -14,8 +14,10 @@ from stenolith.distill.scenes import SceneAction, SceneChange, SceneSettings, gr
 from stenolith.engine import documents
 from stenolith.engine.wiring import House
 from stenolith.llm.anchors import ANCHORS
+from stenolith.llm.port import Floats
 from stenolith.model.atom import Atom
 from stenolith.model.persona import PersonaLine
+from stenolith.model.scene import Scene
 from stenolith.model.text import query_terms
 from stenolith.pipeline.stages import EMBED, SCENES
 from stenolith.store.atom_rows import AtomChange
@@ -63,7 +65,14 @@ class Projections:
             if not scene.lines:
                 await self._house.scenes.delete(owner_id, scene.id)
         left = [scene for scene in scrubbed if scene.lines]
-        await self._house.index.index(documents.of_scenes(owner_id, left))
+        await self.index_scenes(owner_id, left)
+
+    async def index_scenes(self, owner_id: int, scenes: Sequence[Scene]) -> None:
+        """Put scenes whose words have changed into the index, and ask for their vectors anew."""
+        if scenes:
+            await self._house.index.index(documents.of_scenes(owner_id, scenes))
+            await self._house.vectors.remove(owner_id, Layer.SCENE, [scene.id for scene in scenes])
+            await self.request_vectors(owner_id, Layer.SCENE)
 
     async def request_scenes(self, owner_id: int) -> None:
         """Ask for the owner's scenes to be written anew, soon."""
@@ -129,7 +138,7 @@ class Projections:
             scene = await house.scenes.put(owner_id, draft, "rules")
             if change.scene.archived:
                 await house.scenes.archive(owner_id, scene.id)
-            await house.index.index(documents.of_scenes(owner_id, [scene]))
+            await self.index_scenes(owner_id, [scene])
             cited = list(dict.fromkeys(atom for line in scene.lines for atom in line.atoms))
             await house.atoms.set_scene(owner_id, cited, scene.id)
 
@@ -173,20 +182,37 @@ class Projections:
             return 0
         done = 0
         shelf = Shelf(owner_id=owner_id, layer=layer, model_id=embedder.model_id)
-        if await house.vectors.anchors(embedder.model_id) is None:
+        anchors = await house.vectors.anchors(embedder.model_id)
+        if anchors is None or embedder.dim not in {0, anchors.shape[1]}:
             neutral = await embedder.embed(ANCHORS, "passage")
             async with step():
                 await house.vectors.put_anchors(embedder.model_id, list(neutral))
+        async with step():
+            await self._fit(shelf, embedder.dim)
         while refs := await house.vectors.missing(shelf, batch):
-            texts = await self._texts(owner_id, layer, refs)
-            known = [ref for ref in refs if texts.get(ref)]
-            if not known:
+            texts = {ref: text for ref, text in (await self._texts(owner_id, layer, refs)).items() if text}
+            if not texts:
                 break
-            vectors = await embedder.embed([texts[ref] for ref in known], "passage")
+            vectors = await embedder.embed(list(texts.values()), "passage")
             async with step():
-                await house.vectors.put(shelf, dict(zip(known, vectors, strict=True)))
-            done += len(known)
+                done += await self._keep_vectors(shelf, texts, dict(zip(texts, vectors, strict=True)))
         return done
+
+    async def _keep_vectors(self, shelf: Shelf, texts: Mapping[str, str], vectors: Mapping[str, Floats]) -> int:
+        """Store the vectors of texts that still say what was embedded: what was forgotten meanwhile stays forgotten."""
+        house = self._house
+        await house.database.lock(shelf.owner_id)
+        now = await self._texts(shelf.owner_id, shelf.layer, list(texts))
+        kept = {ref: vectors[ref] for ref, text in texts.items() if now.get(ref) == text}
+        for vector in list(kept.values())[:1]:
+            await self._fit(shelf, len(vector))
+        await house.vectors.put(shelf, kept)
+        return len(kept)
+
+    async def _fit(self, shelf: Shelf, dim: int) -> None:
+        """Empty the shelf when it holds vectors of another length than the embedder gives now (0: not known yet)."""
+        if dim and await self._house.vectors.length(shelf) not in {0, dim}:
+            await self._house.vectors.start_anew(shelf, dim)
 
     async def _texts(self, owner_id: int, layer: Layer, refs: Sequence[str]) -> dict[str, str]:
         house = self._house

@@ -15,7 +15,6 @@ from typing import Final
 from stenolith.distill.dossier import Dossier, carry_over, cited_in, edit, is_due
 from stenolith.distill.portrait import keep_wording, mark_of, to_word, word
 from stenolith.distill.scenes import SceneAction, SceneChange
-from stenolith.engine import documents
 from stenolith.engine.projections import Projections
 from stenolith.engine.wiring import House
 from stenolith.llm.budget import Meter
@@ -82,9 +81,9 @@ class Redrafting:
             if clock() > until:
                 break
             await self._edit(lease, scene, tally)
-        async with lease.commit(dict(tally)):
-            pass
         await self._projections.write_files(owner_id)
+        async with lease.commit(dict(tally)):
+            return
 
     async def _due(self, owner_id: int) -> list[Scene]:
         seen = await self._house.cursors.of_stage(owner_id, _DOSSIER)
@@ -125,7 +124,7 @@ class Redrafting:
     async def _store(self, owner_id: int, edited: Scene) -> None:
         same = {name: getattr(edited, name) for name in ("id", "name", "title", "summary", "terms", "lines")}
         scene = await self._house.scenes.put(owner_id, SceneDraft(**same), AUTHOR)
-        await self._house.index.index(documents.of_scenes(owner_id, [scene]))
+        await self._projections.index_scenes(owner_id, [scene])
 
     async def keep_wording(self, owner_id: int, lines: Sequence[PersonaLine]) -> list[PersonaLine]:
         """Return the judged *lines* in the words a model found before, where their evidence is the same.
@@ -143,7 +142,7 @@ class Redrafting:
         known = await self._marks(owner_id)
         lines = to_word((await house.personas.current(owner_id)).lines, known)
         texts = await self._words(owner_id, lines, tally) if lines else {}
-        async with lease.commit(dict(tally)):
+        async with lease.step():
             await house.database.lock(owner_id)
             asked = {line.id: mark_of(line) for line in lines}
             now = (await house.personas.current(owner_id)).lines
@@ -158,6 +157,8 @@ class Redrafting:
             if to_word(worded, marks):
                 await house.jobs.enqueue(owner_id, JobRequest(kind=PERSONA, key=KEY))
         await self._projections.write_files(owner_id)
+        async with lease.commit(dict(tally)):
+            return
 
     async def _words(self, owner_id: int, lines: Sequence[PersonaLine], tally: Counter[str]) -> dict[str, str]:
         cited = [one for line in lines for one in line.atoms]

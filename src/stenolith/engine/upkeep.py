@@ -149,7 +149,19 @@ class Upkeep:
             "failed and will be tried again": failed,
         }
         reasons = [f"{kind}: {count} {what}" for what, found in troubles.items() for kind, count in found.items()]
+        reasons += await self._projections_behind()
         return {"status": "degraded" if reasons else "ok", "reasons": reasons, "jobs": counts}
+
+    async def _projections_behind(self) -> list[str]:
+        """Say which projections do not show everything, though work may be under way to catch up."""
+        house, reasons = self.house, []
+        if lines := sum((await house.journal.behind()).values()):
+            reasons.append(f"journal: {lines} records have no line in the daily files yet")
+        if house.embedder is not None:
+            mine = house.embedder.model_id
+            others = [model for model in await house.vectors.models() if model != mine]
+            reasons += [f"embed: vectors of {model} wait to be replaced by those of {mine}" for model in others]
+        return reasons
 
     async def jobs(self, *, dead: bool) -> dict[str, Any]:
         """Return the jobs of the home that wait or run, or those that were given up."""
@@ -184,7 +196,14 @@ class Upkeep:
         }
 
     async def backup(self, target: Path) -> dict[str, Any]:
-        """Write the database's snapshot and every other file of the home into one zip file (0600)."""
+        """Write the database's snapshot and every other file of the home into one zip file (0600).
+
+        Raises `InvalidInput` for a home whose tables are on a server.
+        """
+        if self.house.settings.database:
+            raise InvalidInput(
+                "the tables of this home are on PostgreSQL: copy them with pg_dump, or use `stenolith export`"
+            )
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".stenolith-backup-") as folder:
             copy = Path(folder) / DATABASE
             await self.house.database.copy_to(copy)

@@ -118,6 +118,11 @@ class Journal:
             written, already = written + len(lines), already + len(rows) - len(lines)
         return CatchUp(written=written, already=already, warnings=tuple(warnings))
 
+    async def behind(self) -> dict[int, int]:
+        """Return how many records have no line yet, by owner. For upkeep."""
+        rows = await self._database.fetch(self._sql["unjournaled_owners"])
+        return {row["owner_id"]: int(row["n"]) for row in rows}
+
     async def verify(self) -> list[DayReport]:
         """Compare every day on both sides, and return a report for each day that either side knows."""
         days = {row["journal_day"] for row in await self._database.fetch(self._sql["journal_days"])}

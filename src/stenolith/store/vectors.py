@@ -135,6 +135,29 @@ class Vectors:
         rows = await self._database.fetch(self._sql["missing_vectors"], **shelf.parameters(), limit=limit)
         return [row["ref_id"] for row in rows]
 
+    async def behind(self, model_id: str, dim: int) -> list[tuple[int, Layer]]:
+        """Return the owners and layers with rows that have no vector of this model and length (0: any). For upkeep."""
+        rows = await self._database.fetch(self._sql["shelves_behind"], model_id=model_id, dim=dim)
+        return [(row["owner_id"], Layer(row["layer"])) for row in rows]
+
+    async def length(self, shelf: Shelf) -> int:
+        """Return how many numbers the shelf's vectors have, 0 when it never held one."""
+        known = await self._database.fetch(self._sql["vector_mean"], **shelf.parameters())
+        return len(known[0]["sum"]) // 4 - 1 if known else 0
+
+    async def start_anew(self, shelf: Shelf, dim: int) -> None:
+        """Empty the shelf for vectors of *dim* numbers, when a model of the same name gives others than before.
+
+        The count of changes goes on, so that other processes see that what they hold is old.
+        """
+        async with self._database.transaction():
+            await self._database.lock(shelf.owner_id)
+            await self._database.fetch(self._sql["empty_shelf"], **shelf.parameters())
+            known = await self._database.fetch(self._sql["vector_mean"], **shelf.parameters())
+            changes = int(known[0]["n"]) + 1 if known else 0
+            nothing = {"n": changes, "sum": np.zeros(dim + 1, np.float32).tobytes(), "mean": None}
+            await self._database.fetch(self._sql["put_vector_mean"], **shelf.parameters(), **nothing)
+
     async def holds(self, shelf: Shelf) -> bool:
         """Say whether the shelf ever held a vector."""
         return bool(await self._database.fetch(self._sql["vector_mean"], **shelf.parameters()))
@@ -159,6 +182,7 @@ class Vectors:
             for at, row in enumerate(rows)
         ]
         await self._database.execute_many(self._sql["put_vector"], blobs)
+        self._anchors.pop(model_id, None)
 
     async def anchors(self, model_id: str) -> Floats | None:
         """Return the anchors of a model, or None when it has none yet."""
@@ -178,6 +202,8 @@ class Vectors:
         """
         unit = query / max(float(np.linalg.norm(query)), 1e-6)
         anchors = await self.anchors(shelf.model_id)
+        if anchors is not None and anchors.shape[1] != unit.shape[0]:
+            anchors = None  # of a model of the same name that gave vectors of another length
         if self._indexed and (found := await self._indexed.nearest(shelf, unit, anchors, also)):
             return found
         matrix = await self._matrix(shelf)

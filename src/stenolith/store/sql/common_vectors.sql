@@ -32,7 +32,16 @@ ON CONFLICT (owner_id, layer, model_id) DO UPDATE SET n = excluded.n, sum = excl
 UPDATE vector_means SET n = n + 1 WHERE owner_id = :owner_id AND layer = :layer;
 
 -- name: vector_models
-SELECT model_id, SUM(n) AS n FROM vector_means GROUP BY model_id ORDER BY 2 DESC;
+SELECT model_id, COUNT(*) AS n FROM vectors WHERE layer <> 'anchor' GROUP BY model_id ORDER BY 2 DESC, 1;
+
+-- name: shelves_behind
+SELECT DISTINCT s.owner_id, s.layer FROM search_rows s WHERE NOT EXISTS (
+  SELECT 1 FROM vectors v
+  WHERE v.layer = s.layer AND v.ref_id = s.ref_id AND v.model_id = :model_id AND (:dim = 0 OR v.dim = :dim))
+ORDER BY s.owner_id, s.layer;
+
+-- name: empty_shelf
+DELETE FROM vectors WHERE owner_id = :owner_id AND layer = :layer AND model_id = :model_id;
 
 -- name: clear_vectors
 DELETE FROM vectors;
