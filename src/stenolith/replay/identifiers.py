@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, assert_never
 
 from stenolith.model.message import Message, Part, ToolCall, ToolResult
+from stenolith.replay.copies import call_with, result_with
 from stenolith.replay.plan import Plan, has_calls, with_parts
 from stenolith.replay.policy import Api, DuplicateStyle, IdMode, Policy
 from stenolith.replay.report import Change, Line, Passed
@@ -38,7 +39,7 @@ def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
     for line in lines:
         message = line.message
         if message.role is TOOL:
-            kept.append(_renamed_result(line, waiting))
+            kept.append(_renamed_result(line, waiting) if waiting else line)
             continue
         if not has_calls(message):
             kept.append(line)
@@ -71,9 +72,7 @@ def _renamed(parts: Sequence[Part], new: Iterator[str]) -> list[Part]:
 
 
 def _with_id(call: ToolCall, name: str) -> ToolCall:
-    if call.id == name:
-        return call
-    return ToolCall(id=name, name=call.name, arguments=call.arguments, signature=call.signature, partial=call.partial)
+    return call if call.id == name else call_with(call, name)
 
 
 def _renamed_result(line: Line, waiting: dict[str, list[str]]) -> Line:
@@ -82,17 +81,7 @@ def _renamed_result(line: Line, waiting: dict[str, list[str]]) -> Line:
         return line
     mine = waiting.get(result.id)
     name = mine.pop(0) if mine else result.id
-    if name == result.id:
-        return line
-    renamed = ToolResult(
-        id=name,
-        name=result.name,
-        content=result.content,
-        is_error=result.is_error,
-        synthetic=result.synthetic,
-        details=result.details,
-    )
-    return with_parts(line, (renamed,))
+    return line if name == result.id else with_parts(line, (result_with(result, name),))
 
 
 def assign_ids(lines: Sequence[Line], plan: Plan) -> Passed:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from stenolith.model.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from stenolith.replay.copies import message_with
 from stenolith.replay.policy import Policy, Target
 from stenolith.replay.report import Line, Passed
 from stenolith.replay.roles import ASSISTANT, USER
@@ -89,21 +90,7 @@ def holding(message: Message, parts: Iterable[Part], **changes: Any) -> Message:
 def with_parts(line: Line, parts: Iterable[Part]) -> Line:
     """Return *line* with its message holding *parts* instead."""
     old = line.message
-    message = Message(  # spelled out: `dataclasses.replace` takes twice the time, and ids change in most messages
-        role=old.role,
-        parts=tuple(parts),
-        id=old.id,
-        timestamp=old.timestamp,
-        origin=old.origin,
-        stop_reason=old.stop_reason,
-        error=old.error,
-        provenance=old.provenance,
-        usage=old.usage,
-        speaker=old.speaker,
-        display=old.display,
-        extra=_unnumbered(old.extra),
-    )
-    return Line(line.at, message)
+    return Line(line.at, message_with(old, tuple(parts), _unnumbered(old.extra)))
 
 
 def _unnumbered(extra: Mapping[str, Any]) -> Mapping[str, Any]:

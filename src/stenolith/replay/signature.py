@@ -6,19 +6,30 @@ broken: missing, truncated, or another API's item id or JSON in the wrong place.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, TypeGuard
 
 # Standard or URL-safe base64: providers emit both (googleapis/python-genai issue 2105).
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 # Ids and field names of other APIs are made of base64 characters too (spec/replay.md 3.5.3).
-_FOREIGN: Final = re.compile(r"(msg_|rs_|fc_|call_|reasoning)")
+_FOREIGN: Final = ("msg_", "rs_", "fc_", "call_", "reasoning")
 # Documented by Google for function calls that another model made.
 SENTINEL: Final = "skip_thought_signature_validator"
 
 
+def is_base64(text: str) -> bool:
+    """Say whether *text* is made of base64 characters, of either alphabet, and at most two ``=`` at its end.
+
+    Signatures are long and looked at by passes, wires and the linter: taking all letters away at once
+    is several times faster than a pattern.
+    """
+    if not text.isascii():
+        return False
+    rest = text.encode().translate(None, _BASE64).decode()
+    return rest in {"", "=", "=="} and text.endswith(rest) and len(text) > len(rest)
+
+
 def is_signature(value: Any) -> TypeGuard[str]:
     """Say whether *value* can be a signature: base64 text that is not cut off and not another API's id."""
-    if not isinstance(value, str) or _BASE64.fullmatch(value) is None or _FOREIGN.match(value):
+    if not isinstance(value, str) or value.startswith(_FOREIGN) or not is_base64(value):
         return False
     return len(value.rstrip("=")) % 4 != 1

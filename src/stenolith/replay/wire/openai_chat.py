@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stenolith.model.message import Image, Part, Text, ToolCall, ToolResult
-from stenolith.replay.policy import Reasoning
 from stenolith.replay import roles
+from stenolith.replay.policy import Reasoning
 from stenolith.replay.report import Hints
 from stenolith.replay.signature import is_signature
 from stenolith.replay.wire.mistral import chunks, without_doubles
