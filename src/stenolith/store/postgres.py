@@ -231,5 +231,5 @@ async def _to_its_end(step: Awaitable[None]) -> None:
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
-        await asyncio.wait({running})
+        await asyncio.gather(running, return_exceptions=True)
         raise
