@@ -1,3 +1,4 @@
+# ruff: noqa: N802  # the rows keep the names that the specification gives them
 """W1-W7, W19, W24: no turn is lost between capture and extraction, whatever the model, the clock or the process does."""
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ async def test_W03_an_end_waits_for_the_worker_that_reads_the_session_already(se
     async with Memory.open(settings=with_model(settings, every_turns=1), model=scripted) as memory:
         serving = asyncio.create_task(memory.serve(stop))
         await memory.capture(turns([1], int(time.time() * 1000)), scope=ME)
-        while not scripted.asked:
+        while not scripted.asked:  # noqa: ASYNC110  # the model has no event to wait for
             await asyncio.sleep(0.01)
         report = await memory.end_session(scope=ME)
         assert report.pending == 0
@@ -125,7 +126,7 @@ async def test_W03_a_worker_that_is_cut_off_hands_back_what_it_was_reading(setti
     async with Memory.open(settings=with_model(settings, every_turns=1), model=slow) as memory:
         serving = asyncio.create_task(memory.serve(asyncio.Event()))
         await memory.capture(turns([1], int(time.time() * 1000)), scope=ME)
-        while not slow.asked:
+        while not slow.asked:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
