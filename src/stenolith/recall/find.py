@@ -56,7 +56,7 @@ class Finder:
         (vector,) = await self._embedder.embed([question.text[-_EMBEDDED_CHARS:]], "query")
         nearness = await self._vectors.nearest(shelf, vector, partial(self._worded, shelf, question, conditions))
         if nearness is None:
-            raise Skipped("no vectors yet")
+            raise Skipped(await self._why_far(shelf, len(vector)))
         candidates = await self._allowed(shelf, nearness, conditions)
         return Found(value=Meaning(nearness=nearness, candidates=candidates), hits=len(candidates))
 
@@ -73,6 +73,12 @@ class Finder:
                 " `stenolith rebuild indexes` makes them anew"
             )
         return "no vectors yet"
+
+    async def _why_far(self, shelf: Shelf, asked: int) -> str:
+        held = await self._vectors.length(shelf)
+        if held in {0, asked}:
+            return "no vectors yet"
+        return f"{UNAVAILABLE}: {shelf.model_id} now gives {asked} numbers, the vectors have {held} and are made anew"
 
     async def _allowed(self, shelf: Shelf, nearness: Nearness, conditions: Filter) -> tuple[Candidate, ...]:
         """Return the nearest rows that *conditions* allow: filters must not eat the slots of live rows."""
