@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, LiteralString
@@ -117,18 +118,28 @@ def _server() -> Any:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
     folder = Path(tempfile.gettempdir())
     with FileLock(folder / f"{_FOLDER}lock", mode=0o666):
-        for left in folder.glob(f"{_FOLDER}*"):
-            _clear(pgserver, left)
+        for left in folder.glob(f"{_FOLDER}*/.handle_pids.json"):
+            with suppress(OSError, ValueError, subprocess.SubprocessError):
+                _clear(pgserver, left)
         # The last process of the run stops the server and deletes its folder.
-        return pgserver.get_server(folder / f"{_FOLDER}{run[:12]}", cleanup_mode="delete")
+        server = pgserver.get_server(folder / f"{_FOLDER}{run[:12]}", cleanup_mode="delete", start=False)
+        with suppress(subprocess.TimeoutExpired):
+            server.start()
+            return server
+        # It gave up after ten seconds; on a busy machine the server is there a little later.
+        server.start()
+        return server
 
 
-def _clear(pgserver: Any, folder: Path) -> None:
-    """Stop and delete the server of a run whose processes were killed before they could."""
-    users = folder / ".handle_pids.json"
-    if users.is_file() and not any(map(_is_alive, json.loads(users.read_text() or "[]"))):
+def _clear(pgserver: Any, users: Path) -> None:
+    """Stop and delete the server of a run whose processes, the *users*, were killed before they could.
+
+    Where no user is named, the last one is just doing so.
+    """
+    named = json.loads(users.read_text())
+    if named and not any(map(_is_alive, named)):
         users.write_text("[]")
-        pgserver.get_server(folder, cleanup_mode="delete").cleanup()
+        pgserver.get_server(users.parent, cleanup_mode="delete").cleanup()
 
 
 def _is_alive(pid: int) -> bool:
