@@ -193,7 +193,7 @@ def test_an_export_comes_back_byte_for_byte(shell, tmp_path: Path) -> None:
     assert first.stat().st_mode & 0o777 == 0o600
     other = tmp_path / "other"
     done = shell("import", first, "--format", "stenolith", "--home", other, "--json").json
-    assert done["recorded"] == 5
+    assert done["recorded"] == 4  # the forgotten statement is gone with the atom that rested on it
     second = tmp_path / "second.jsonl"
     shell("export", "--out", second, "--home", other)
     assert second.read_bytes() == first.read_bytes()

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from stenolith.capture.align import Alignment, Known, align, alignment_digest
 from stenolith.capture.clean import clean
+from stenolith.capture.forgotten import forgotten_head
 from stenolith.capture.turn import Turn
 from stenolith.errors import InvalidInput
 from stenolith.model.identity import Scope, new_id
 from stenolith.model.message import Message, Role, message_from_dict, message_to_dict
 from stenolith.model.provenance import ProvenanceKind
+from stenolith.store.audit import Tombstones
 from stenolith.store.database import Database
 from stenolith.store.records import Record, Records
 from stenolith.store.transcripts import Entry, MessageStatus, Session, StoredMessage, Transcripts, TurnState
 
+FORGOTTEN = "forgotten before"
+"""Why a message of a history that a host sends again is not stored: somebody had it deleted."""
 NO_PROSE = "code only"
 """Why an answer that is nothing but a code block makes no record; the transcript has it."""
 
@@ -191,6 +195,7 @@ class Recorder:
 
     def __init__(self, scribe: Scribe) -> None:
         self._scribe = scribe
+        self._tombstones = Tombstones(scribe.database)
 
     async def record(self, owner_id: int, scope: Scope, turn: Turn) -> CaptureReport:
         """Store what is new of *turn* under the session of *scope*.
@@ -204,21 +209,30 @@ class Recorder:
         async with scribe.database.transaction():
             await scribe.database.lock(owner_id)
             session = await open_session(scribe.transcripts, owner_id, scope, now)
-            found = await self._align(session, turn)
+            gone = await self._forgotten(owner_id, scope, turn, digests)
+            found = await self._align(session, turn, gone)
             drafts = [self._draft(turn, index, digests[index]) for index in found.new]
             if not drafts:
-                return _report(turn, found, [], [], "")
+                return _report(turn, found, gone, [], [])
             state: TurnState = "failed" if turn.failed else "complete"
             entries = [draft.entry("failed" if turn.failed else "complete") for draft in drafts]
             stored_turn, stored = await scribe.transcripts.append(session, entries, state=state, now=now)
             heading = scribe.heading(scope, now, distillable=turn.distillable)
             records = await scribe.file(session, drafts, stored, heading)
-        return _report(turn, found, drafts, records, stored_turn.turn_id)
+        return replace(_report(turn, found, gone, drafts, records), turn_id=stored_turn.turn_id)
 
-    async def _align(self, session: Session, turn: Turn) -> Alignment:
+    async def _forgotten(self, owner_id: int, scope: Scope, turn: Turn, digests: Sequence[str]) -> int:
+        """Return how many messages at the head are history that was forgotten; this turn's own never are."""
+        history = digests if turn.mark is None else digests[: max(turn.mark, 0)]
+        return await forgotten_head(self._tombstones, owner_id, scope.session_key, history)
+
+    async def _align(self, session: Session, turn: Turn, gone: int) -> Alignment:
+        """Say which messages behind the first *gone* ones are new."""
         rows = await self._scribe.transcripts.tail(session.session_ref, self._scribe.given.tail)
         known = [Known(digest=row["digest"], timestamp=row["timestamp"], host_id=row["host_id"]) for row in rows]
-        return align(turn.messages, known, mark=turn.mark, clock=session.clock)
+        mark = None if turn.mark is None else turn.mark - gone
+        found = align(turn.messages[gone:], known, mark=mark, clock=session.clock)
+        return replace(found, new=tuple(gone + index for index in found.new))
 
     def _draft(self, turn: Turn, index: int, digest: str) -> Draft:
         return self._scribe.draft(index, turn.messages[index], digest, turn.original_at(index))
@@ -256,10 +270,11 @@ async def open_session(transcripts: Transcripts, owner_id: int, scope: Scope, no
 
 
 def _report(
-    turn: Turn, found: Alignment, drafts: Sequence[Draft], records: Sequence[Record], turn_id: str
+    turn: Turn, found: Alignment, gone: int, drafts: Sequence[Draft], records: Sequence[Record]
 ) -> CaptureReport:
     new = set(found.new)
-    skipped = [(index, "already stored") for index in range(len(turn.messages)) if index not in new]
+    skipped = [(index, FORGOTTEN) for index in range(gone)]
+    skipped += [(index, "already stored") for index in range(gone, len(turn.messages)) if index not in new]
     skipped += [(draft.index, draft.reason) for draft in drafts if draft.reason]
     return CaptureReport(
         recorded=tuple(records),
@@ -267,5 +282,4 @@ def _report(
         new_messages=len(drafts),
         aligned_by=found.by,
         warnings=tuple(found.warnings),
-        turn_id=turn_id,
     )

@@ -191,6 +191,8 @@ async def correct(
 async def forget(*ids: str, common: Common = COMMON) -> int:
     """Delete memories for good: atoms by id, a whole session, or everything of a user.
 
+    With --user and --agent only what this user said to this agent.
+
     Examples: stenolith forget atm_01k...    stenolith forget --session agent:main    stenolith forget --user ana
 
     Parameters
@@ -198,12 +200,19 @@ async def forget(*ids: str, common: Common = COMMON) -> int:
     ids
         Ids of atoms or records.
     """
-    if not ids and not common.session and common.user == "default":
+    if not ids and not common.session and common.user == common.agent == "default":
         raise InvalidInput("say what to forget: ids, --session KEY, or --user NAME; an empty call deletes nothing")
     async with common.memory(create=False) as memory:
         report = await memory.forget(ids, scope=common.scope(), user=not ids and not common.session)
-    emit(common.json, report, lambda: say(f"forgotten: {report['atoms']} atoms, {report['records']} records"))
+    emit(common.json, report, lambda: _tell_forgotten(report))
     return 0
+
+
+def _tell_forgotten(report: dict[str, Any]) -> None:
+    say(f"forgotten: {report['atoms']} atoms, {report['records']} records")
+    if report["evidence"]:
+        say("the conversation still holds the words; to delete them there too:", "yellow")
+        say(f"  stenolith forget {' '.join(report['evidence'])}", "yellow")
 
 
 async def history(atom_id: str, /, *, common: Common = COMMON) -> int:

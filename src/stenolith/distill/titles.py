@@ -11,7 +11,7 @@ from typing import Final
 from stenolith.distill.topics import GENERIC, is_named, names_in, topic_terms
 from stenolith.model.atom import Atom
 from stenolith.model.stopwords import CJK_STOP_CHARS, ENGLISH_STOP_WORDS
-from stenolith.model.text import has_cjk
+from stenolith.model.text import has_cjk, query_terms
 
 PERSONAL_TITLES: Final = ("个人与偏好", "Personal notes")
 """Titles of the scene that keeps what belongs to no project, in the language of its first note."""
@@ -41,6 +41,13 @@ def title_of(atoms: Sequence[Atom], others: Sequence[Atom]) -> str:
         if telling and not _overlap(phrase, first[0]):
             return f"{first[0]} {phrase}"
     return first[0]
+
+
+def is_told_by(title: str, atoms: Sequence[Atom]) -> bool:
+    """Say whether every word of *title* stands in *atoms*, so that it repeats nothing else."""
+    said = {word for atom in atoms for word in query_terms(f"{atom.text} {atom.subject}").words}
+    words = query_terms(title).words
+    return title in PERSONAL_TITLES or (bool(words) and said.issuperset(words))
 
 
 def slug(title: str, taken: Sequence[str]) -> str:

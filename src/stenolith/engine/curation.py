@@ -24,6 +24,7 @@ PERSON = "person"
 REVIEWED = 40
 """How many neighbouring atoms a correction is held against."""
 _REASON_CORRECTED = "corrected by a person"
+_TOOL = "remember"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ class Curation:
             role=Role.USER,
             parts=(Text(text=text),),
             timestamp=self._house.now(),
-            provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool="remember"),
+            provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool=_TOOL),
         )
         session = await self._house.transcripts.find(owner_id, within.session_key, within.session_id)
         # Not to be distilled: the statement becomes an atom here, as it was put, and not once more by rules.
@@ -146,6 +147,11 @@ class Curation:
         refs = await self._projections.similar_atoms(owner_id, f"{old.text} {new_text}", REVIEWED)
         found = await self._house.atoms.get(owner_id, refs)
         return [atom for atom in found if atom.status is AtomStatus.ACTIVE and atom.id != old.id]
+
+
+def is_statement(message: Message) -> bool:
+    """Say whether a message was made here, as the evidence of what somebody wanted kept."""
+    return message.provenance is not None and message.provenance.tool == _TOOL
 
 
 def _draft(statement: Statement, record: Record) -> AtomDraft:

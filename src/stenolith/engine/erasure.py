@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from stenolith.capture.forgotten import LAYER as MESSAGES
+from stenolith.capture.forgotten import sequences
+from stenolith.engine.curation import is_statement
 from stenolith.engine.projections import Projections
 from stenolith.engine.wiring import House
 from stenolith.errors import InvalidInput, NotFound
-from stenolith.model.identity import Scope, is_id
+from stenolith.model.identity import DEFAULT, Scope, is_id
 from stenolith.store.audit import AuditEntry
+from stenolith.store.inspection import Inspection
 from stenolith.store.records import Record
 from stenolith.store.search import Layer
 from stenolith.store.transcripts import Session
@@ -20,11 +24,12 @@ GONE = "the words it rested on were deleted"
 
 @dataclass(slots=True, kw_only=True)
 class Erased:
-    """What was deleted, by id."""
+    """What was deleted, by id; *evidence* is what was not: the words of conversations that atoms rested on."""
 
     atoms: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
     records: list[str] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
     days: set[str] = field(default_factory=set)
     owners: set[int] = field(default_factory=set)
@@ -37,6 +42,7 @@ class Erased:
             "sessions": len(self.sessions),
             "forgotten": [*self.atoms, *self.records, *self.sessions],
             "withdrawn": self.withdrawn,
+            "evidence": self.evidence,
         }
 
 
@@ -48,7 +54,7 @@ class Erasure:
         self._projections = projections
 
     async def forget(self, scope: Scope, ids: Sequence[str], *, user: bool) -> Erased:
-        """Delete *ids*; without ids the session of *scope*; with *user* everything of its user.
+        """Delete *ids*; without ids the session of *scope*; with *user* everything of its user, or of one agent.
 
         One transaction for the database; the daily files follow at once.  Raises `NotFound` when an id
         is not the owner's (nothing is deleted then) and `InvalidInput` for an empty call.
@@ -71,6 +77,7 @@ class Erasure:
         for touched in sorted(done.owners):
             await self._projections.write_files(touched)
         await self._house.index.compact()
+        await Inspection(self._house.database).empty_log()
         return done
 
     async def _ids(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:
@@ -83,8 +90,33 @@ class Erasure:
         unknown += sorted(set(records) - {record.record_id for record in kept})
         if unknown:
             raise NotFound(f"nothing was deleted: {', '.join(unknown)} is no atom or record under this scope")
+        witnesses = await self._witnesses(owner_id, atoms)
         await self._atoms(owner_id, atoms, done)
         await self._records(owner_id, kept, done)
+        entries = [AuditEntry(actor=ACTOR, action="forget record", target=record.record_id) for record in kept]
+        await self._house.audit.record(owner_id, entries)
+        await self._with_statements(owner_id, [one for one in witnesses if one.record_id not in done.records], done)
+
+    async def _witnesses(self, owner_id: int, atom_ids: Sequence[str]) -> list[Record]:
+        """Return the records that atoms rest on."""
+        atoms = await self._house.atoms.get(owner_id, atom_ids)
+        cited = dict.fromkeys(source.record_id for atom in atoms for source in atom.sources)
+        return await self._house.records.get(owner_id, list(cited))
+
+    async def _with_statements(self, owner_id: int, records: Sequence[Record], done: Erased) -> None:
+        """Delete the statements that were made only to be remembered; what was said in a conversation is named.
+
+        A conversation is nobody's memory but its own record: who wants its words gone too forgets them by id.
+        """
+        shared = await self._house.atoms.by_record(owner_id, [record.record_id for record in records])
+        cited = {source.record_id for atom in shared for source in atom.sources}
+        made = [one for one in records if one.record_id not in cited and await self._is_statement(owner_id, one)]
+        await self._records(owner_id, made, done)
+        done.evidence += [record.record_id for record in records if record not in made]
+
+    async def _is_statement(self, owner_id: int, record: Record) -> bool:
+        stored = await self._house.transcripts.message(owner_id, record.message_id)
+        return stored is not None and is_statement(stored.message)
 
     async def _atoms(self, owner_id: int, ids: Sequence[str], done: Erased) -> None:
         done.owners.add(owner_id)
@@ -108,6 +140,9 @@ class Erasure:
             await self._session(owner_id, session, done)
 
     async def _session(self, owner_id: int, session: Session, done: Erased) -> None:
+        said = await self._house.transcripts.digests(session.session_ref)
+        history = sequences(session.session_key, [said[seq] for seq in sorted(said)])
+        await self._house.tombstones.bury(owner_id, MESSAGES, history, ACTOR)
         gone = await self._house.records.delete_session(session.session_ref)
         await self._without_evidence(owner_id, gone, done)
         await self._house.transcripts.delete(owner_id, session.session_ref)
@@ -135,7 +170,7 @@ class Erasure:
         done.days |= {day for _, day in gone}
 
     async def _user(self, scope: Scope, done: Erased) -> None:
-        """Delete everything of one user of a team, whichever agent it was said to."""
+        """Delete everything of one user of a team: what was said to the agent that is named, else to any."""
         for owner_id in await self._owners_of_user(scope):
             for session in await self._all_sessions(owner_id):
                 await self._session(owner_id, session, done)
@@ -149,7 +184,9 @@ class Erasure:
 
     async def _owners_of_user(self, scope: Scope) -> list[int]:
         every = await self._house.owners.every()
-        return [owner_id for owner_id, owner in every if (owner.team, owner.user) == (scope.team, scope.user)]
+        agents = {owner.agent for _, owner in every} if scope.agent == DEFAULT else {scope.agent}
+        mine = (scope.team, scope.user)
+        return [owner_id for owner_id, owner in every if (owner.team, owner.user) == mine and owner.agent in agents]
 
     async def _all_sessions(self, owner_id: int) -> list[Session]:
         found: list[Session] = []

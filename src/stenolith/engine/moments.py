@@ -13,6 +13,8 @@ from stenolith.model.dates import resolve
 from stenolith.store.search import Filter
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIMES = ("since", "until", "as_of")
+_WORDS = ("kind", "session", "scene", *_TIMES)
 _EPOCH_MS = re.compile(r"\d{12,14}")
 
 
@@ -50,18 +52,33 @@ def _midnight(day: date, zone: tzinfo) -> int:
 def read_filter(narrowing: Mapping[str, Any], now_ms: int, zone: tzinfo) -> Filter:
     """Make a filter of the words ``kind since until scene session as_of include_history``; empty ones do not narrow.
 
-    *since* includes its day from the start, *until* to the end.
+    *since* includes its day from the start, *until* to the end.  Raises `InvalidInput` for any other word and
+    for a value that is no such thing: a filter that is not understood must not let everything through.
     """
-    kind, since, until, as_of = (narrowing.get(name) for name in ("kind", "since", "until", "as_of"))
-    if kind and kind not in set(Kind):
-        raise InvalidInput(f"kind is one of {', '.join(Kind)}; got {kind!r}")
+    word = _words(narrowing)
+    if word["kind"] and word["kind"] not in set(Kind):
+        raise InvalidInput(f"kind is one of {', '.join(Kind)}; got {word['kind']!r}")
+    since, until, as_of = (read_moment(word[name], now_ms, zone) if word[name] else None for name in _TIMES)
     return Filter(
         now_ms=now_ms,
-        kinds=(str(kind),) if kind else (),
-        since_ms=read_moment(since, now_ms, zone)[0] if since else None,
-        until_ms=read_moment(until, now_ms, zone)[1] if until else None,
-        session_key=narrowing.get("session") or "",
-        scene=narrowing.get("scene") or "",
-        as_of_ms=read_moment(as_of, now_ms, zone)[1] - 1 if as_of else None,
-        include_history=bool(narrowing.get("include_history")),
+        kinds=(word["kind"],) if word["kind"] else (),
+        since_ms=since[0] if since else None,
+        until_ms=until[1] if until else None,
+        session_key=word["session"],
+        scene=word["scene"],
+        as_of_ms=as_of[1] - 1 if as_of else None,
+        include_history=narrowing.get("include_history") or False,
     )
+
+
+def _words(narrowing: Mapping[str, Any]) -> dict[str, str]:
+    """Return the words of a filter that are texts, empty where nothing is said."""
+    unknown = ", ".join(sorted(set(narrowing) - {*_WORDS, "include_history"}))
+    if unknown:
+        raise InvalidInput(f"a search can be narrowed by {', '.join(_WORDS)} and include_history; not by {unknown}")
+    for name, value in narrowing.items():
+        wanted = bool if name == "include_history" else str
+        if value is not None and not isinstance(value, wanted):
+            what = "true or false" if wanted is bool else "one text"
+            raise InvalidInput(f"{name} narrows a search by {what}; got {value!r}")
+    return {name: narrowing.get(name) or "" for name in _WORDS}

@@ -143,8 +143,10 @@ class Packing:
                 await house.tombstones.key_of_home(line["tombstone_key"])
                 return False
             case "tombstone":
-                await house.tombstones.restore(owner_id, [_read("tombstone", line)])
-                return True
+                stone = _read("tombstone", line)
+                known = await house.tombstones.has(owner_id, stone)
+                await house.tombstones.restore(owner_id, [stone])
+                return not known
             case "atom":
                 return await house.atoms.restore(owner_id, _read("atom", line), _read("notes", line["notes"]))
             case "scene":

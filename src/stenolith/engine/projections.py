@@ -11,6 +11,7 @@ from stenolith.distill.evidence import Gate
 from stenolith.distill.markdown import render_persona, render_scene
 from stenolith.distill.persona import judge
 from stenolith.distill.scenes import SceneAction, SceneChange, SceneSettings, group, scene_of
+from stenolith.distill.titles import is_told_by
 from stenolith.engine import documents
 from stenolith.engine.wiring import House
 from stenolith.llm.anchors import ANCHORS
@@ -58,14 +59,15 @@ class Projections:
             await self.request_scenes(owner_id)
 
     async def _scrub_scenes(self, owner_id: int, removed: Sequence[str]) -> None:
-        """Take forgotten words out of scenes at once; one with nothing left goes, for its title repeats them too."""
+        """Take forgotten words out of scenes at once; one whose title may repeat them goes, and is told anew."""
         scrubbed = await self._house.scenes.scrub(owner_id, removed)
         await self.drop(owner_id, Layer.SCENE, [scene.id for scene in scrubbed])
         for scene in scrubbed:
-            if not scene.lines:
+            left = await self._house.atoms.get(owner_id, [atom for line in scene.lines for atom in line.atoms])
+            if is_told_by(scene.title, left) and left:
+                await self.index_scenes(owner_id, [scene])
+            else:
                 await self._house.scenes.delete(owner_id, scene.id)
-        left = [scene for scene in scrubbed if scene.lines]
-        await self.index_scenes(owner_id, left)
 
     async def index_scenes(self, owner_id: int, scenes: Sequence[Scene]) -> None:
         """Put scenes whose words have changed into the index, and ask for their vectors anew."""

@@ -125,6 +125,11 @@ class Tombstones:
         rows = await self._database.fetch(self._sql["list_tombstones"], owner_id=owner_id)
         return [Tombstone(**row) for row in rows]
 
+    async def has(self, owner_id: int, stone: Tombstone) -> bool:
+        """Say whether the owner has this tombstone of an export already."""
+        named = {"layer": stone.layer, "owner_id": owner_id, "hash": stone.hash}
+        return bool(await self._database.fetch(self._sql["find_tombstone"], **named))
+
     async def restore(self, owner_id: int, stones: Sequence[Tombstone]) -> None:
         """Put back tombstones of an export; they hold only where the key came along (see `key_of_home`)."""
         rows = [

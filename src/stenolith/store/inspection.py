@@ -26,6 +26,10 @@ class Inspection:
         """Return the ids that a named question finds (``records_without_row`` and its kin)."""
         return [str(row["id"]) for row in await self._database.fetch(self._sql[question], limit=SHOWN)]
 
+    async def empty_log(self) -> None:
+        """Write the database's log into its pages and empty it: old pages in it still hold deleted words."""
+        await self._database.fetch(self._sql["empty_log"])
+
     async def totals(self, owner_id: int) -> dict[str, int]:
         """Return how many things of each layer an owner has."""
         rows = await self._database.fetch(self._sql["owner_totals"], owner_id=owner_id)

@@ -186,7 +186,7 @@ class Scenes:
     async def scrub(self, owner_id: int, atom_ids: Sequence[str]) -> list[Scene]:
         """Take forgotten atoms out of every scene and of every version kept, and return the scenes.
 
-        A line that cites a forgotten atom goes whole, and so does the summary, for both may repeat
+        A line that cites a forgotten atom goes whole, and so do summary and terms, for they may repeat
         its words; the scene is marked stale, so that what remains is told anew from its other atoms.
         """
         gone = frozenset(atom_ids)
@@ -285,7 +285,7 @@ def _scrubbed(content: Mapping[str, Any], gone: frozenset[str]) -> dict[str, str
     kept = [line for line in lines if gone.isdisjoint(line.atoms)]
     if len(kept) == len(lines):
         return None
-    return {"title": content["title"], "summary": "", "terms": content["terms"], "lines": lines_to_json(kept)}
+    return {"title": content["title"], "summary": "", "terms": "[]", "lines": lines_to_json(kept)}
 
 
 def _scene(row: Row) -> Scene:

@@ -1,2 +1,5 @@
 -- name: integrity
 PRAGMA quick_check(20);
+
+-- name: empty_log
+PRAGMA wal_checkpoint(TRUNCATE);
