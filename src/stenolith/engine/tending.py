@@ -34,7 +34,7 @@ class Tending:
         self._recover = recover
 
     async def tidy(self) -> None:
-        """Close abandoned turns, end what has expired, drop old jobs, and ask for what is behind."""
+        """Close abandoned turns, end what has expired, drop old jobs, ask for what is behind, index large shelves."""
         house = self._house
         await self._recover(house.now() - STUCK_MS)
         while await self._expire() == EXPIRED_AT_ONCE:
@@ -42,6 +42,7 @@ class Tending:
         await house.jobs.prune_home(house.now() - KEPT_JOBS_MS)
         await self._ask_for_lines()
         await self._ask_for_vectors()
+        await house.vectors.tend()
 
     async def keep_tidy(self, wake: Callable[[], None]) -> None:
         """Tidy up again and again, and *wake* the worker for what that asked for; never ends by itself."""
