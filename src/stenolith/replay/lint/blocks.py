@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,13 +16,15 @@ from stenolith.replay.policy import Policy
 class Block(NamedTuple):
     """One block and its place; *at* is None when the content is one string.
 
-    A named tuple because a long transcript has hundreds of thousands.
+    *id* is that of a call, or of the call that a result answers. A named tuple because a long
+    transcript has hundreds of thousands.
     """
 
     message: int
     at: int | None
     kind: str
     body: Mapping[str, Any]
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +35,22 @@ class Names:
     content: str
     call: str
     result: str
-    call_id: str
-    result_id: str
+
+
+class Blank(NamedTuple):
+    """A text that shows nothing, and its place."""
+
+    path: str
+    text: str
 
 
 def no_images(_: Blocks) -> list[Embedded]:
     """Return nothing: the pictures of this api are not judged."""
+    return []
+
+
+def no_blanks(_: Blocks) -> list[Blank]:
+    """Return nothing: this api takes blank texts."""
     return []
 
 
@@ -53,6 +66,7 @@ class Blocks:
     names: Names
     read: Callable[[int, Mapping[str, Any]], list[Block]]
     find_images: Callable[[Blocks], list[Embedded]] = no_images
+    find_blanks: Callable[[Blocks], list[Blank]] = no_blanks
 
     @cached_property
     def messages(self) -> list[Mapping[str, Any]]:
@@ -85,12 +99,32 @@ class Blocks:
         return [block for block in self.blocks if block.kind == self.names.result]
 
     @cached_property
+    def inner(self) -> list[tuple[Block, int, Mapping[str, Any]]]:
+        """The blocks inside results: result, number, block."""
+        found: list[tuple[Block, int, Mapping[str, Any]]] = []
+        for block in self.results:
+            found += [(block, at, piece) for at, piece in enumerate(entries(block.body.get("content")))]
+        return found
+
+    @cached_property
+    def calls_in(self) -> Counter[int]:
+        """How many calls each message holds."""
+        return Counter([block.message for block in self.calls])
+
+    @cached_property
+    def results_in(self) -> Counter[int]:
+        """How many results each message holds."""
+        return Counter([block.message for block in self.results])
+
+    @cached_property
     def turn_of(self) -> list[int]:
         """For every message the number of its turn: neighbouring messages of one role are one turn."""
         found: list[int] = []
-        for index, role in enumerate(self.roles):
-            same = index > 0 and self.roles[index - 1] == role
-            found.append(found[-1] + (not same) if found else 0)
+        turn, before = -1, None
+        for role in self.roles:
+            turn += role != before
+            before = role
+            found.append(turn)
         return found
 
     @cached_property
@@ -105,10 +139,30 @@ class Blocks:
 
     def _by_turn(self, blocks: Sequence[Block], roles: set[str]) -> dict[int, set[str]]:
         found: dict[int, set[str]] = {}
+        role_of, turn_of = self.roles, self.turn_of
         for block in blocks:
-            if self.roles[block.message] in roles:
-                found.setdefault(self.turn_of[block.message], set()).add(self.id(block))
+            if role_of[block.message] in roles:
+                turn = turn_of[block.message]
+                if turn in found:
+                    found[turn].add(block.id)
+                else:
+                    found[turn] = {block.id}
         return found
+
+    @cached_property
+    def strays(self) -> list[Block]:
+        """The results whose call is not in the turn before."""
+        called, roles, turn_of = self.called, self.roles, self.turn_of
+        return [
+            block
+            for block in self.results
+            if roles[block.message] != "user" or block.id not in called.get(turn_of[block.message] - 1, ())
+        ]
+
+    @cached_property
+    def blanks(self) -> list[Blank]:
+        """The texts that show nothing."""
+        return self.find_blanks(self)
 
     @cached_property
     def images(self) -> list[Embedded]:
@@ -133,33 +187,29 @@ class Blocks:
         """Return a finding at *block*; its numbers are always among the facts."""
         return Finding(self.path(block), {"message": block.message, "at": block.at or 0, **facts})
 
-    def id(self, block: Block) -> str:
-        """Return the id of a call or of the call that a result answers."""
-        return word(block.body.get(self.names.call_id if block.kind == self.names.call else self.names.result_id))
-
 
 def orphans(seen: Blocks) -> Iterator[Finding]:
     """Find results whose call is not in the turn before."""
-    for result in seen.results:
-        called = seen.called.get(seen.turn_of[result.message] - 1, ())
-        if seen.roles[result.message] != "user" or seen.id(result) not in called:
-            yield seen.find(result, id=seen.id(result))
+    return (seen.find(result, id=result.id) for result in seen.strays)
 
 
 def unanswered(seen: Blocks) -> Iterator[Finding]:
     """Find calls whose result is not in the turn after."""
+    answered, turn_of = seen.answered, seen.turn_of
     for call in seen.calls:
-        if seen.id(call) not in seen.answered.get(seen.turn_of[call.message] + 1, ()):
-            yield seen.find(call, id=seen.id(call), next=call.message + 1)
+        if call.id not in answered.get(turn_of[call.message] + 1, ()):
+            yield seen.find(call, id=call.id, next=call.message + 1)
 
 
 def repeated(seen: Blocks, blocks: Sequence[Block]) -> Iterator[Finding]:
     """Find blocks whose id an earlier one has."""
+    if len({block.id for block in blocks}) == len(blocks):
+        return
     known: set[str] = set()
     for block in blocks:
-        if seen.id(block) in known:
-            yield seen.find(block, id=seen.id(block))
-        known.add(seen.id(block))
+        if block.id in known:
+            yield seen.find(block, id=block.id)
+        known.add(block.id)
 
 
 def untyped(seen: Blocks) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ class Finding(NamedTuple):
     facts: Mapping[str, Any] = {}
 
 
+_decode = json.JSONDecoder().raw_decode
 View = TypeVar("View")
 
 
@@ -65,7 +66,26 @@ def word(value: Any) -> str:
 
 def is_blank(value: Any) -> bool:
     """Say whether *value* holds no visible character."""
-    return not word(value).strip()
+    return not (isinstance(value, str) and value.strip())
+
+
+def is_json(value: Any) -> bool:
+    """Say whether *value* is text that holds JSON."""
+    if not isinstance(value, str):
+        return False
+    try:
+        # The bare decoder takes a quarter of the time; it stops before white space, which `json.loads` allows.
+        return _decode(value)[1] == len(value) or _loads(value)
+    except (ValueError, RecursionError):
+        return _loads(value)
+
+
+def _loads(value: str) -> bool:
+    try:
+        json.loads(value)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def packed(payload: Any) -> bytes:

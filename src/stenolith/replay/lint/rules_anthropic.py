@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stenolith.replay.lint import rules_anthropic_reasoning
-from stenolith.replay.lint.blocks import Block, Blocks, Names, orphans, repeated, unanswered, untyped
+from stenolith.replay.lint.blocks import Blank, Block, Blocks, Names, orphans, repeated, unanswered, untyped
 from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, word
 from stenolith.replay.policy import Policy
 
@@ -19,9 +19,8 @@ NAMES: Final = Names(
     content="content",
     call="tool_use",
     result="tool_result",
-    call_id="id",
-    result_id="tool_use_id",
 )
+_ID_FIELDS: Final = {"tool_use": "id", "tool_result": "tool_use_id"}
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
@@ -31,23 +30,37 @@ def read(index: int, message: Mapping[str, Any]) -> list[Block]:
     content = message.get("content")
     if isinstance(content, str):
         return [Block(index, None, "text", {"text": content})] if content else []
-    return [Block(index, at, word(body.get("type")), body) for at, body in enumerate(entries(content))]
+    return [_block(index, at, body) for at, body in enumerate(entries(content))]
+
+
+def _block(index: int, at: int, body: Mapping[str, Any]) -> Block:
+    kind = word(body.get("type"))
+    field = _ID_FIELDS.get(kind)
+    return Block(index, at, kind, body, word(body.get(field)) if field else "")
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
     """Return the request body as the rules see it."""
-    return Blocks(payload=payload, policy=policy, names=NAMES, read=read, find_images=rules_anthropic_reasoning.images)
+    return Blocks(
+        payload=payload,
+        policy=policy,
+        names=NAMES,
+        read=read,
+        find_images=rules_anthropic_reasoning.images,
+        find_blanks=_blanks,
+    )
 
 
 def _late_results(seen: Blocks) -> Iterator[Finding]:
     turn, other = -1, False
+    turn_of = seen.turn_of
     for block in seen.blocks:
-        if seen.turn_of[block.message] != turn:
-            turn, other = seen.turn_of[block.message], False
+        if turn_of[block.message] != turn:
+            turn, other = turn_of[block.message], False
         if block.kind != "tool_result":
             other = True
         elif other:
-            yield seen.find(block, id=seen.id(block))
+            yield seen.find(block, id=block.id)
 
 
 def _repeated_calls(seen: Blocks) -> Iterator[Finding]:
@@ -60,9 +73,8 @@ def _repeated_results(seen: Blocks) -> Iterator[Finding]:
 
 def _bad_ids(seen: Blocks) -> Iterator[Finding]:
     for block in seen.blocks:
-        if block.kind in {"tool_use", "tool_result"} and _ID.fullmatch(seen.id(block)) is None:
-            field = "id" if block.kind == "tool_use" else "tool_use_id"
-            yield seen.find(block, field=f"{block.kind}.{field}")
+        if block.kind in _ID_FIELDS and _ID.fullmatch(block.id) is None:
+            yield seen.find(block, field=f"{block.kind}.{_ID_FIELDS[block.kind]}")
 
 
 def _bad_names(seen: Blocks) -> Iterator[Finding]:
@@ -73,26 +85,27 @@ def _bad_inputs(seen: Blocks) -> Iterator[Finding]:
     return (seen.find(call) for call in seen.calls if not isinstance(call.body.get("input"), dict))
 
 
-def _blanks(seen: Blocks) -> Iterator[tuple[str, str]]:
-    """Yield path and words of every text that shows nothing."""
-    for block in seen.blocks:
-        if block.kind == "text" and is_blank(block.body.get("text")):
-            yield seen.path(block), word(block.body.get("text"))
-    for block in seen.results:
-        for at, piece in enumerate(entries(block.body.get("content"))):
-            if piece.get("type") == "text" and is_blank(piece.get("text")):
-                yield f"{seen.path(block)}.content[{at}]", word(piece.get("text"))
+def _blanks(seen: Blocks) -> list[Blank]:
+    found = [
+        Blank(seen.path(block), word(block.body.get("text")))
+        for block in seen.blocks
+        if block.kind == "text" and is_blank(block.body.get("text"))
+    ]
+    for block, at, piece in seen.inner:
+        if piece.get("type") == "text" and is_blank(piece.get("text")):
+            found.append(Blank(f"{seen.path(block)}.content[{at}]", word(piece.get("text"))))
     for at, piece in enumerate(entries(seen.payload.get("system"))):
         if is_blank(piece.get("text")):
-            yield f"system[{at}]", word(piece.get("text"))
+            found.append(Blank(f"system[{at}]", word(piece.get("text"))))
+    return found
 
 
 def _empty_text(seen: Blocks) -> Iterator[Finding]:
-    return (Finding(path) for path, text in _blanks(seen) if not text)
+    return (Finding(blank.path) for blank in seen.blanks if not blank.text)
 
 
 def _blank_text(seen: Blocks) -> Iterator[Finding]:
-    return (Finding(path) for path, text in _blanks(seen) if text)
+    return (Finding(blank.path) for blank in seen.blanks if blank.text)
 
 
 def _empty_content(seen: Blocks) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from stenolith.replay.lint import pictures
 from stenolith.replay.lint.blocks import Block, Blocks
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, serialise, word
 from stenolith.replay.policy import Prefill
 from stenolith.replay.signature import is_signature
 
@@ -78,9 +78,9 @@ def _has_words(blocks: Sequence[Block]) -> bool:
 def images(seen: Blocks) -> list[pictures.Embedded]:
     """Return the pictures that the request carries in itself."""
     found = [(seen.path(block), block.body) for block in seen.blocks if block.kind == "image"]
-    for block in seen.results:
-        inner = enumerate(entries(block.body.get("content")))
-        found += [(f"{seen.path(block)}.content[{at}]", piece) for at, piece in inner if piece.get("type") == "image"]
+    for block, at, piece in seen.inner:
+        if piece.get("type") == "image":
+            found.append((f"{seen.path(block)}.content[{at}]", piece))
     sources = [(path, _source(body)) for path, body in found]
     return [
         pictures.Embedded(path, word(source.get("data")), word(source.get("media_type")))
@@ -109,14 +109,14 @@ def _crowded(seen: Blocks) -> Iterator[Finding]:
 
 
 def _unknown_results(seen: Blocks) -> Iterator[Finding]:
-    called = {seen.id(call) for call in seen.calls}
     if seen.policy.result_only_user_messages:
-        yield from (seen.find(result, id=seen.id(result)) for result in seen.results if seen.id(result) not in called)
+        called = {call.id for call in seen.calls}
+        yield from (seen.find(result, id=result.id) for result in seen.results if result.id not in called)
 
 
 def _strange_ids(seen: Blocks) -> Iterator[Finding]:
     if seen.policy.result_only_user_messages:
-        yield from (seen.find(call) for call in seen.calls if not 0 < len(word(call.body.get("id"))) <= _MINIMAX_ID)
+        yield from (seen.find(call) for call in seen.calls if not 0 < len(call.id) <= _MINIMAX_ID)
 
 
 def _silent_calls(seen: Blocks) -> Iterator[Finding]:

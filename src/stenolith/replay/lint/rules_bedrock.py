@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stenolith.replay.lint import pictures
-from stenolith.replay.lint.blocks import Block, Blocks, Names, orphans, repeated, unanswered, untyped
+from stenolith.replay.lint.blocks import Block, Blocks, Names, repeated, unanswered, untyped
 from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
 from stenolith.replay.policy import Policy, Prefill
 from stenolith.replay.signature import is_signature
@@ -20,12 +20,11 @@ NAMES: Final = Names(
     content="content",
     call="toolUse",
     result="toolResult",
-    call_id="toolUseId",
-    result_id="toolUseId",
 )
 _ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _DOCUMENT: Final = re.compile(r"(?!.*\s\s)[a-zA-Z0-9\s\-()\[\]]{1,200}")
+_PAIRED: Final = frozenset({"toolUse", "toolResult"})
 _KINDS: Final = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video", "audio", "text")
 
 
@@ -35,9 +34,19 @@ def read(index: int, message: Mapping[str, Any]) -> list[Block]:
 
 
 def _block(index: int, at: int, entry: Mapping[str, Any]) -> Block:
-    kind = next((kind for kind in _KINDS if kind in entry), next(iter(entry), ""))
+    kind = _kind(entry)
     value = entry.get(kind)
-    return Block(index, at, kind, value if isinstance(value, dict) else {"text": value})
+    if not isinstance(value, dict):
+        return Block(index, at, kind, {"text": value})
+    return Block(index, at, kind, value, word(value.get("toolUseId")) if kind in _PAIRED else "")
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    if len(entry) != 1:
+        for kind in _KINDS:
+            if kind in entry:
+                return kind
+    return next(iter(entry), "")
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
@@ -51,26 +60,29 @@ def _empty(seen: Blocks) -> Iterator[Finding]:
             yield Finding(seen.message_path(index), {"message": index})
 
 
-def _inner(block: Block) -> list[Mapping[str, Any]]:
-    return entries(block.body.get("content")) if block.kind == "toolResult" else []
-
-
 def _blank(seen: Blocks) -> Iterator[Finding]:
     for block in seen.blocks:
         if block.kind == "text" and is_blank(block.body.get("text")):
             yield seen.find(block)
-        for at, piece in enumerate(_inner(block)):
-            if "text" in piece and is_blank(piece["text"]):
-                yield Finding(f"{seen.path(block)}.toolResult.content[{at}]")
+        if block.kind == "toolResult":
+            yield from _blank_inside(seen, block)
     for at, piece in enumerate(entries(seen.payload.get("system"))):
         if "text" in piece and is_blank(piece["text"]):
             yield Finding(f"system[{at}]")
 
 
+def _blank_inside(seen: Blocks, result: Block) -> Iterator[Finding]:
+    for at, piece in enumerate(entries(result.body.get("content"))):
+        if "text" in piece and is_blank(piece["text"]):
+            yield Finding(f"{seen.path(result)}.toolResult.content[{at}]")
+
+
 def _alternation(seen: Blocks) -> Iterator[Finding]:
-    for index in range(1, len(seen.roles)):
-        if seen.roles[index] == seen.roles[index - 1]:
+    before = None
+    for index, role in enumerate(seen.roles):
+        if role == before:
             yield Finding(seen.message_path(index))
+        before = role
 
 
 def _first(seen: Blocks) -> Iterator[Finding]:
@@ -80,10 +92,11 @@ def _first(seen: Blocks) -> Iterator[Finding]:
 
 def _surplus(seen: Blocks) -> Iterator[Finding]:
     spent: set[tuple[int, str]] = set()
-    strays = {finding.path for finding in orphans(seen)}
+    strays = {(block.message, block.at) for block in seen.strays}
+    turn_of = seen.turn_of
     for result in seen.results:
-        key = seen.turn_of[result.message], seen.id(result)
-        if key in spent or (strays and seen.path(result) in strays):
+        key = turn_of[result.message], result.id
+        if key in spent or (strays and (result.message, result.at) in strays):
             yield seen.find(result)
         spent.add(key)
 
@@ -96,7 +109,7 @@ def _no_config(seen: Blocks) -> Iterator[Finding]:
 
 def _ids(seen: Blocks) -> Iterator[Finding]:
     for block in (*seen.calls, *seen.results):
-        if _ID.fullmatch(seen.id(block)) is None:
+        if _ID.fullmatch(block.id) is None:
             yield seen.find(block, kind=block.kind, field="toolUseId", pattern="[a-zA-Z0-9_.:-]+")
 
 
@@ -107,10 +120,10 @@ def _names(seen: Blocks) -> Iterator[Finding]:
 
 
 def _bare_documents(seen: Blocks) -> Iterator[Finding]:
-    for blocks in seen.split:
-        kinds = {block.kind for block in blocks}
-        if "document" in kinds and "text" not in kinds:
-            yield seen.find(next(block for block in blocks if block.kind == "document"))
+    first = {block.message: block for block in reversed(seen.blocks) if block.kind == "document"}
+    for index in sorted(first):
+        if not any(block.kind == "text" for block in seen.split[index]):
+            yield seen.find(first[index])
 
 
 def _document_names(seen: Blocks) -> Iterator[Finding]:
@@ -127,9 +140,9 @@ def _last(seen: Blocks) -> Iterator[Finding]:
 def images(seen: Blocks) -> list[pictures.Embedded]:
     """Return the pictures that the request carries in itself."""
     found = [(seen.path(block), block.body) for block in seen.blocks if block.kind == "image"]
-    for block in seen.results:
-        inner = enumerate(_inner(block))
-        found += [(f"{seen.path(block)}.toolResult.content[{at}]", _map(p["image"])) for at, p in inner if "image" in p]
+    for block, at, piece in seen.inner:
+        if "image" in piece:
+            found.append((f"{seen.path(block)}.toolResult.content[{at}]", _map(piece["image"])))
     return [
         pictures.Embedded(path, word(_map(image.get("source")).get("bytes")), f"image/{image.get('format')}")
         for path, image in found
@@ -162,9 +175,11 @@ def _inputs(seen: Blocks) -> Iterator[Finding]:
 
 
 def _signatures(seen: Blocks) -> Iterator[Finding]:
+    if not seen.policy.checks_signatures:
+        return
     for block in seen.blocks:
         spoken = block.body.get("reasoningText") if block.kind == "reasoningContent" else None
-        if seen.policy.checks_signatures and spoken is not None and not is_signature(_map(spoken).get("signature")):
+        if spoken is not None and not is_signature(_map(spoken).get("signature")):
             yield seen.find(block)
 
 

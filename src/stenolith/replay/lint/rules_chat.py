@@ -5,14 +5,13 @@ Error texts: ``spec/replay.md`` section 4.2 (public threads and documents).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, packed, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, is_json, lone_surrogates, packed, word
 from stenolith.replay.policy import DuplicateStyle, IdMode, Policy, Reasoning
 
 ID_MAX: Final = 40
@@ -23,23 +22,25 @@ _SYSTEM: Final = frozenset({"system", "developer"})
 
 
 class Call(NamedTuple):
-    """One entry of ``tool_calls`` and its place."""
+    """One entry of ``tool_calls`` and its place; *function* holds name and arguments."""
 
     message: int
     at: int
     id: str
-    body: Mapping[str, Any]
+    function: Mapping[str, Any]
 
     @property
     def path(self) -> str:
         """Where the call stands."""
         return f"messages[{self.message}].tool_calls[{self.at}]"
 
-    @property
-    def function(self) -> Mapping[str, Any]:
-        """Name and arguments."""
-        value = self.body.get("function")
-        return value if isinstance(value, dict) else {}
+
+def _calls(index: int, message: Mapping[str, Any]) -> list[Call]:
+    found: list[Call] = []
+    for at, body in enumerate(entries(message.get("tool_calls"))):
+        function = body.get("function")
+        found.append(Call(index, at, word(body.get("id")), function if isinstance(function, dict) else {}))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +66,14 @@ class Chat:
     @cached_property
     def calls(self) -> list[list[Call]]:
         """The tool calls of every message."""
-        found = []
-        for index, message in enumerate(self.messages):
-            bodies = enumerate(entries(message.get("tool_calls")))
-            found.append([Call(index, at, word(body.get("id")), body) for at, body in bodies])
-        return found
+        return [
+            _calls(index, message) if "tool_calls" in message else [] for index, message in enumerate(self.messages)
+        ]
+
+    @cached_property
+    def every_call(self) -> list[Call]:
+        """All tool calls in order."""
+        return [call for calls in self.calls for call in calls]
 
     @cached_property
     def answers(self) -> list[list[int]]:
@@ -77,96 +81,98 @@ class Chat:
         found: list[list[int]] = [[] for _ in self.messages]
         owner = None
         for index, role in enumerate(self.roles):
-            if role == "tool" and owner is not None:
-                found[owner].append(index)
-            elif role != "tool":
+            if role != "tool":
                 owner = index
+            elif owner is not None:
+                found[owner].append(index)
         return found
 
-    def answer_id(self, index: int) -> str:
-        """Return the id that a tool message answers."""
-        return word(self.messages[index].get("tool_call_id"))
+    @cached_property
+    def answer_ids(self) -> list[str]:
+        """For every message the id that it answers; empty where there is none."""
+        return [word(message.get("tool_call_id")) for message in self.messages]
+
+    @cached_property
+    def results(self) -> list[int]:
+        """The indexes of the tool messages."""
+        return [index for index, role in enumerate(self.roles) if role == "tool"]
 
     def find(self, index: int, **facts: Any) -> Finding:
         """Return a finding at a message."""
         return Finding(f"messages[{index}]", {"message": index, **facts})
 
 
-def _all_calls(seen: Chat) -> Iterator[Call]:
-    return (call for calls in seen.calls for call in calls)
-
-
 def _unanswered(seen: Chat) -> Iterator[Finding]:
+    answers, ids = seen.answers, seen.answer_ids
     for index, calls in enumerate(seen.calls):
-        answered = {seen.answer_id(at) for at in seen.answers[index]}
-        missing = [call.id for call in calls if call.id not in answered]
-        if missing:
-            yield seen.find(index, ids=", ".join(missing))
+        if calls:
+            answered = {ids[at] for at in answers[index]}
+            missing = [call.id for call in calls if call.id not in answered]
+            if missing:
+                yield seen.find(index, ids=", ".join(missing))
 
 
 def _orphans(seen: Chat) -> Iterator[Finding]:
-    owned = {at for index, answers in enumerate(seen.answers) for at in answers if _answers(seen, index, at)}
-    return (seen.find(index) for index, role in enumerate(seen.roles) if role == "tool" and index not in owned)
-
-
-def _answers(seen: Chat, index: int, at: int) -> bool:
-    return any(call.id == seen.answer_id(at) for call in seen.calls[index])
+    answers, ids = seen.answers, seen.answer_ids
+    owned: set[int] = set()
+    for index, calls in enumerate(seen.calls):
+        if calls:
+            called = {call.id for call in calls}
+            owned.update([at for at in answers[index] if ids[at] in called])
+    return (seen.find(index) for index in seen.results if index not in owned)
 
 
 def _long_ids(seen: Chat) -> Iterator[Finding]:
-    for call in _all_calls(seen):
+    for call in seen.every_call:
         if len(call.id) > ID_MAX:
             yield Finding(call.path, {"field": f"{call.path}.id", "size": len(call.id)})
-    for index, role in enumerate(seen.roles):
-        if role == "tool" and len(seen.answer_id(index)) > ID_MAX:
-            yield seen.find(index, field=f"messages[{index}].tool_call_id", size=len(seen.answer_id(index)))
+    ids = seen.answer_ids
+    for index in seen.results:
+        if len(ids[index]) > ID_MAX:
+            yield seen.find(index, field=f"messages[{index}].tool_call_id", size=len(ids[index]))
 
 
 def _bad_names(seen: Chat) -> Iterator[Finding]:
-    for call in _all_calls(seen):
+    for call in seen.every_call:
         if _NAME.fullmatch(word(call.function.get("name"))) is None:
             yield Finding(call.path, {"path": call.path})
 
 
 def _empty_calls(seen: Chat) -> Iterator[Finding]:
+    calls = seen.calls
     for index, message in enumerate(seen.messages):
-        if "tool_calls" in message and not seen.calls[index]:
+        if "tool_calls" in message and not calls[index]:
             yield seen.find(index)
 
 
 def _bad_arguments(seen: Chat) -> Iterator[Finding]:
-    for call in _all_calls(seen):
+    for call in seen.every_call:
         if not is_json(call.function.get("arguments")):
             yield Finding(f"{call.path}.function.arguments", {"path": call.path})
 
 
-def is_json(value: Any) -> bool:
-    """Say whether *value* is text that holds JSON."""
-    try:
-        json.loads(value)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return isinstance(value, str)
-
-
 def _no_content(seen: Chat) -> Iterator[Finding]:
+    calls = seen.calls
     for index, message in enumerate(seen.messages):
-        if message.get("content") is None and not seen.calls[index]:
+        if message.get("content") is None and not calls[index]:
             yield seen.find(index)
 
 
 def _empty_assistant(seen: Chat) -> Iterator[Finding]:
-    for index, message in enumerate(seen.messages):
-        content = message.get("content")
-        empty = is_blank(content) if isinstance(content, str) else content == []
-        if seen.roles[index] == "assistant" and empty and not seen.calls[index]:
-            yield seen.find(index)
+    messages, calls = seen.messages, seen.calls
+    for index, role in enumerate(seen.roles):
+        if role == "assistant" and not calls[index]:
+            content = messages[index].get("content")
+            if is_blank(content) if isinstance(content, str) else content == []:
+                yield seen.find(index)
 
 
 def _repeated(seen: Chat) -> Iterator[Finding]:
+    if seen.policy.duplicate_tool_call_id_style is not DuplicateStyle.OPENAI:
+        return
     known: set[str] = set()
-    for call in _all_calls(seen):
-        if seen.policy.duplicate_tool_call_id_style is DuplicateStyle.OPENAI and call.id in known:
+    for call in seen.every_call:
+        if call.id in known:
             yield Finding(call.path, {"id": call.id})
         known.add(call.id)
 
@@ -182,9 +188,11 @@ def _silent(seen: Chat) -> Iterator[Finding]:
 
 def _unsupported(seen: Chat) -> Iterator[Finding]:
     allowed = {seen.policy.reasoning_field} if seen.policy.reasoning is Reasoning.FIELD else set()
+    unwanted = [field for field in _REASONING if field not in allowed]
+    suspects = frozenset(unwanted)
     for index, message in enumerate(seen.messages):
-        for field in _REASONING:
-            if field in message and field not in allowed:
+        for field in () if suspects.isdisjoint(message) else unwanted:
+            if field in message:
                 yield Finding(f"messages[{index}].{field}", {"message": index, "field": field})
 
 
@@ -203,10 +211,15 @@ def _alternation(seen: Chat) -> Iterator[Finding]:
 
 
 def _user_after_tool(seen: Chat) -> Iterator[Finding]:
-    for index in range(1, len(seen.roles)):
-        after = seen.roles[index - 1 : index + 1] == ["tool", "user"]
-        if after and (seen.policy.separator_after_tool or seen.policy.requires_assistant_after_tool_result):
-            yield seen.find(index)
+    policy = seen.policy
+    if policy.separator_after_tool or policy.requires_assistant_after_tool_result:
+        yield from users_after_tools(seen)
+
+
+def users_after_tools(seen: Chat) -> Iterator[Finding]:
+    """Find users that stand directly behind a tool's result."""
+    roles = seen.roles
+    return (seen.find(at + 1) for at in seen.results if roles[at + 1 : at + 2] == ["user"])
 
 
 def _no_user(seen: Chat) -> Iterator[Finding]:
@@ -221,12 +234,13 @@ def _not_nine(seen: Chat) -> Iterator[Finding]:
 
 def not_nine(seen: Chat) -> Iterator[Finding]:
     """Find call and result ids that are not exactly nine letters and digits."""
-    for call in _all_calls(seen):
+    for call in seen.every_call:
         if NINE.fullmatch(call.id) is None:
             yield Finding(call.path, {"id": call.id})
-    for index, role in enumerate(seen.roles):
-        if role == "tool" and NINE.fullmatch(seen.answer_id(index)) is None:
-            yield seen.find(index, id=seen.answer_id(index))
+    ids = seen.answer_ids
+    for index in seen.results:
+        if NINE.fullmatch(ids[index]) is None:
+            yield seen.find(index, id=ids[index])
 
 
 def _bad_roles(seen: Chat) -> Iterator[Finding]:

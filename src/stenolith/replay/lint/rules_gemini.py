@@ -6,24 +6,22 @@ Error texts: ``spec/replay.md`` section 4.3 (public threads and documents).
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stenolith.replay.lint.blocks import Block, Blocks, Names
-from stenolith.replay.lint.rule import Finding, Rule, lone_surrogates, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, lone_surrogates, word
 from stenolith.replay.policy import Policy
-from stenolith.replay.signature import is_signature
+from stenolith.replay.signature import is_base64, is_signature
 
 NAMES: Final = Names(
     messages="contents",
     content="parts",
     call="functionCall",
     result="functionResponse",
-    call_id="id",
-    result_id="id",
 )
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
+_OBJECTS: Final = {"functionCall": "args", "functionResponse": "response"}
 _DATA: Final = (
     "functionCall",
     "functionResponse",
@@ -37,11 +35,14 @@ _DATA: Final = (
 
 def read(index: int, content: Mapping[str, Any]) -> list[Block]:
     """Split one content into parts; the kind of a part is the field that is set."""
-    parts = content.get("parts")
-    bodies = [part if isinstance(part, dict) else {} for part in parts] if isinstance(parts, list | tuple) else []
-    return [
-        Block(index, at, next((kind for kind in _DATA if kind in body), ""), body) for at, body in enumerate(bodies)
-    ]
+    return [Block(index, at, _kind(body), body) for at, body in enumerate(entries(content.get("parts")))]
+
+
+def _kind(body: Mapping[str, Any]) -> str:
+    for kind in _DATA:
+        if kind in body:
+            return kind
+    return ""
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
@@ -49,25 +50,22 @@ def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
     return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
 
 
-def _numbers(blocks: Sequence[Block]) -> Counter[int]:
-    return Counter(block.message for block in blocks)
-
-
 def _early_calls(seen: Blocks) -> Iterator[Finding]:
-    for index in _numbers(seen.calls):
-        if seen.roles[index] != "model" or index == 0 or seen.roles[index - 1] != "user":
+    roles = seen.roles
+    for index in seen.calls_in:
+        if roles[index] != "model" or index == 0 or roles[index - 1] != "user":
             yield Finding(seen.message_path(index))
 
 
 def _stray_responses(seen: Blocks) -> Iterator[Finding]:
-    calls = _numbers(seen.calls)
-    return (Finding(seen.message_path(at)) for at in _numbers(seen.results) if not calls[at - 1])
+    calls = seen.calls_in
+    return (Finding(seen.message_path(at)) for at in seen.results_in if not calls.get(at - 1))
 
 
 def _counts(seen: Blocks) -> Iterator[Finding]:
-    results = _numbers(seen.results)
-    for index, number in _numbers(seen.calls).items():
-        if number != results[index + 1]:
+    results = seen.results_in
+    for index, number in seen.calls_in.items():
+        if number != results.get(index + 1, 0):
             yield Finding(seen.message_path(index))
 
 
@@ -82,21 +80,20 @@ def _unsigned(seen: Blocks) -> Iterator[Finding]:
             yield seen.find(calls[0])
 
 
-def _signed(seen: Blocks) -> Iterator[Block]:
-    return (block for block in seen.blocks if block.body.get("thoughtSignature") is not None)
+def _unfit(seen: Blocks) -> Iterator[tuple[Block, bool]]:
+    """Yield parts whose signature cannot be one, and whether it is base64 at least."""
+    for block in seen.blocks:
+        value = block.body.get("thoughtSignature")
+        if value is not None and not is_signature(value):
+            yield block, is_base64(word(value))
 
 
 def _not_base64(seen: Blocks) -> Iterator[Finding]:
-    for block in _signed(seen):
-        if re.fullmatch(r"[A-Za-z0-9+/_-]+={0,2}", word(block.body["thoughtSignature"])) is None:
-            yield seen.find(block)
+    return (seen.find(block) for block, coded in _unfit(seen) if not coded)
 
 
 def _corrupted(seen: Blocks) -> Iterator[Finding]:
-    for block in _signed(seen):
-        value = word(block.body["thoughtSignature"])
-        if re.fullmatch(r"[A-Za-z0-9+/_-]+={0,2}", value) and not is_signature(value):
-            yield seen.find(block)
+    return (seen.find(block) for block, coded in _unfit(seen) if coded)
 
 
 def _bad_roles(seen: Blocks) -> Iterator[Finding]:
@@ -131,19 +128,18 @@ def _nothing(seen: Blocks) -> Iterator[Finding]:
 
 def _names(seen: Blocks) -> Iterator[Finding]:
     for block in seen.blocks:
-        if block.kind not in {"functionCall", "functionResponse"}:
-            continue
-        value = block.body[block.kind]
-        if _NAME.fullmatch(word(value.get("name")) if isinstance(value, dict) else "") is None:
-            yield seen.find(block)
+        if block.kind in _OBJECTS:
+            value = block.body[block.kind]
+            if _NAME.fullmatch(word(value.get("name")) if isinstance(value, dict) else "") is None:
+                yield seen.find(block)
 
 
 def _payloads(seen: Blocks) -> Iterator[Finding]:
     for block in seen.blocks:
-        field = {"functionCall": "args", "functionResponse": "response"}.get(block.kind)
-        value = block.body.get(block.kind)
-        if field and isinstance(value, dict) and not isinstance(value.get(field, {}), dict):
-            yield seen.find(block, field=field)
+        if block.kind in _OBJECTS:
+            field, value = _OBJECTS[block.kind], block.body[block.kind]
+            if isinstance(value, dict) and not isinstance(value.get(field, {}), dict):
+                yield seen.find(block, field=field)
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:

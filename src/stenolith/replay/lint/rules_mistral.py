@@ -6,11 +6,11 @@ Error texts: ``spec/replay.md`` section 4.5; the checks of order follow mistral-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, packed, word
-from stenolith.replay.lint.rules_chat import Chat, is_json, not_nine
+from stenolith.replay.lint.rule import Finding, Rule, is_blank, is_json, lone_surrogates, packed, word
+from stenolith.replay.lint.rules_chat import Chat, not_nine, users_after_tools
 from stenolith.replay.policy import Reasoning
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -24,9 +24,8 @@ _AFTER: Final = {
 
 
 def _user_after_tool(seen: Chat) -> Iterator[Finding]:
-    for index in range(1, len(seen.roles)):
-        if seen.policy.separator_after_tool and seen.roles[index - 1 : index + 1] == ["tool", "user"]:
-            yield seen.find(index)
+    if seen.policy.separator_after_tool:
+        yield from users_after_tools(seen)
 
 
 def _last(seen: Chat) -> Iterator[Finding]:
@@ -37,29 +36,33 @@ def _last(seen: Chat) -> Iterator[Finding]:
 
 
 def _counts(seen: Chat) -> Iterator[Finding]:
+    answers = seen.answers
     for index, calls in enumerate(seen.calls):
-        if calls and len(seen.answers[index]) != len(calls):
+        if calls and len(answers[index]) != len(calls):
             yield seen.find(index)
 
 
 def _unknown(seen: Chat) -> Iterator[Finding]:
+    answers, ids = seen.answers, seen.answer_ids
     for index, calls in enumerate(seen.calls):
         open_ids = {call.id for call in calls}
-        for at in seen.answers[index]:
-            if calls and seen.answer_id(at) not in open_ids:
-                yield seen.find(at, id=seen.answer_id(at))
-            open_ids.discard(seen.answer_id(at))
+        for at in answers[index] if calls else ():
+            if ids[at] not in open_ids:
+                yield seen.find(at, id=ids[at])
+            open_ids.discard(ids[at])
 
 
 def _both(seen: Chat) -> Iterator[Finding]:
-    for index, calls in enumerate(seen.calls):
-        if seen.policy.content_xor_tool_calls and calls and _has_content(seen, index):
-            yield seen.find(index)
+    if seen.policy.content_xor_tool_calls:
+        for index, calls in enumerate(seen.calls):
+            if calls and _has_content(seen, index):
+                yield seen.find(index)
 
 
 def _neither(seen: Chat) -> Iterator[Finding]:
-    for index, calls in enumerate(seen.calls):
-        if seen.roles[index] == "assistant" and not calls and not _has_content(seen, index):
+    calls = seen.calls
+    for index, role in enumerate(seen.roles):
+        if role == "assistant" and not calls[index] and not _has_content(seen, index):
             yield seen.find(index)
 
 
@@ -69,49 +72,45 @@ def _has_content(seen: Chat, index: int) -> bool:
 
 
 def _order(seen: Chat) -> Iterator[Finding]:
+    before = ""
     for index, role in enumerate(seen.roles):
-        before = seen.roles[index - 1] if index else ""
         if role not in _AFTER.get(before, _AFTER["system"]):
             yield seen.find(index, role=role, before=before or "start")
+        before = role
 
 
 def _chunks(seen: Chat) -> Iterator[Finding]:
     if seen.policy.reasoning is Reasoning.CHUNKS:
         return
     for index, message in enumerate(seen.messages):
-        content = message.get("content")
-        for at, chunk in enumerate(content if isinstance(content, list) else []):
+        for at, chunk in _listed(message):
             if isinstance(chunk, dict) and chunk.get("type") == "thinking":
                 yield Finding(f"messages[{index}].content[{at}]")
 
 
-def _functions(seen: Chat) -> Iterator[tuple[str, dict[str, Any]]]:
-    for calls in seen.calls:
-        for call in calls:
-            yield call.path, dict(call.function)
+def _listed(message: Mapping[str, Any]) -> Iterable[tuple[int, Any]]:
+    """Return the numbered chunks of a content that is a list; most are one text."""
+    content = message.get("content")
+    return enumerate(content) if type(content) is list else ()
 
 
 def _names(seen: Chat) -> Iterator[Finding]:
-    for path, function in _functions(seen):
-        if _NAME.fullmatch(word(function.get("name"))) is None:
-            yield Finding(path, {"name": function.get("name")})
-    for index, message in enumerate(seen.messages):
-        if (
-            seen.roles[index] == "tool"
-            and message.get("name") is not None
-            and not _NAME.fullmatch(word(message["name"]))
-        ):
-            yield seen.find(index, name=message["name"])
+    for call in seen.every_call:
+        if _NAME.fullmatch(word(call.function.get("name"))) is None:
+            yield Finding(call.path, {"name": call.function.get("name")})
+    for index in seen.results:
+        name = seen.messages[index].get("name")
+        if name is not None and not _NAME.fullmatch(word(name)):
+            yield seen.find(index, name=name)
 
 
 def _arguments(seen: Chat) -> Iterator[Finding]:
-    return (Finding(path) for path, function in _functions(seen) if not is_json(function.get("arguments")))
+    return (Finding(call.path) for call in seen.every_call if not is_json(call.function.get("arguments")))
 
 
 def _pictures_in_results(seen: Chat) -> Iterator[Finding]:
-    for index, message in enumerate(seen.messages):
-        content = message.get("content") if seen.roles[index] == "tool" else None
-        for at, chunk in enumerate(content if isinstance(content, list) else []):
+    for index in seen.results:
+        for at, chunk in _listed(seen.messages[index]):
             if isinstance(chunk, dict) and chunk.get("type") != "text":
                 yield Finding(f"messages[{index}].content[{at}]", {"kind": chunk.get("type")})
 

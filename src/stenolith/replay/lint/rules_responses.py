@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, packed, word
-from stenolith.replay.lint.rules_chat import is_json
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, is_json, lone_surrogates, packed, word
 from stenolith.replay.policy import Policy
 
 _MAX: Final = 64
@@ -41,9 +40,19 @@ class Items:
         """The type of every item; a bare role makes a message, and only an assistant's is the model's own."""
         return [_kind(item) for item in self.items]
 
-    def ids(self, kind: str) -> list[tuple[int, str]]:
-        """Return index and ``call_id`` of every item of one type."""
-        return [(at, word(self.items[at].get("call_id"))) for at, found in enumerate(self.kinds) if found == kind]
+    @cached_property
+    def calls(self) -> list[tuple[int, str]]:
+        """Index and ``call_id`` of every call."""
+        return self._ids("function_call")
+
+    @cached_property
+    def outputs(self) -> list[tuple[int, str]]:
+        """Index and ``call_id`` of every output."""
+        return self._ids("function_call_output")
+
+    def _ids(self, kind: str) -> list[tuple[int, str]]:
+        items = self.items
+        return [(at, word(items[at].get("call_id"))) for at, found in enumerate(self.kinds) if found == kind]
 
     def find(self, at: int, **facts: Any) -> Finding:
         """Return a finding at an item."""
@@ -56,55 +65,58 @@ def _kind(item: Mapping[str, Any]) -> str:
 
 
 def _lonely_reasoning(seen: Items) -> Iterator[Finding]:
-    for at, kind in enumerate(seen.kinds):
-        after = seen.kinds[at + 1] if at + 1 < len(seen.kinds) else ""
-        if kind == "reasoning" and after not in _OWN and not after.endswith("_call"):
-            yield seen.find(at)
+    kinds = seen.kinds
+    for at, kind in enumerate(kinds):
+        if kind == "reasoning":
+            after = kinds[at + 1] if at + 1 < len(kinds) else ""
+            if after not in _OWN and not after.endswith("_call"):
+                yield seen.find(at)
 
 
 def _lonely_items(seen: Items) -> Iterator[Finding]:
     """Find ids without reasoning: parallel calls share the reasoning before the first of them."""
     backed = False
+    items = seen.items
     for at, kind in enumerate(seen.kinds):
-        own = kind in _OWN and seen.items[at].get("id") is not None
+        own = kind in _OWN and items[at].get("id") is not None
         if own and not backed:
             yield seen.find(at)
         backed = kind == "reasoning" or (kind == "function_call" and own and backed)
 
 
 def _outputs_without_calls(seen: Items) -> Iterator[Finding]:
-    calls = dict.fromkeys(call for _, call in seen.ids("function_call"))
-    first = {call: at for at, call in reversed(seen.ids("function_call"))}
-    for at, call in seen.ids("function_call_output"):
-        if call not in calls or at < first[call]:
+    first = {call: at for at, call in reversed(seen.calls)}
+    for at, call in seen.outputs:
+        if first.get(call, at) >= at:
             yield seen.find(at, call=call)
 
 
 def _calls_without_outputs(seen: Items) -> Iterator[Finding]:
-    answered = Counter(call for _, call in seen.ids("function_call_output"))
-    for at, call in seen.ids("function_call"):
-        if answered[call] < 1:
+    answered = Counter([call for _, call in seen.outputs])
+    for at, call in seen.calls:
+        left = answered.get(call, 0)
+        if left < 1:
             yield seen.find(at, call=call)
-        answered[call] -= 1
+        answered[call] = left - 1
 
 
 def _long_ids(seen: Items) -> Iterator[Finding]:
     for at, item in enumerate(seen.items):
-        size = len(word(item.get("call_id")))
-        if size > _MAX:
-            yield seen.find(at, field="call_id", size=size)
+        name = item.get("call_id")
+        if type(name) is str and len(name) > _MAX:
+            yield seen.find(at, field="call_id", size=len(name))
 
 
 def _blank_ids(seen: Items) -> Iterator[Finding]:
-    for kind in ("function_call", "function_call_output"):
-        yield from (seen.find(at) for at, call in seen.ids(kind) if is_blank(call))
+    return (seen.find(at) for at, call in (*seen.calls, *seen.outputs) if is_blank(call))
 
 
 def _prefixes(seen: Items) -> Iterator[Finding]:
-    for at, (kind, item) in enumerate(zip(seen.kinds, seen.items, strict=True)):
-        wanted = _PREFIX.get(kind)
-        if wanted and item.get("id") is not None and not word(item["id"]).startswith(wanted):
-            yield seen.find(at, prefix=wanted)
+    for at, item in enumerate(seen.items):
+        if item.get("id") is not None:
+            wanted = _PREFIX.get(seen.kinds[at])
+            if wanted and not word(item["id"]).startswith(wanted):
+                yield seen.find(at, prefix=wanted)
 
 
 def _not_stored(seen: Items) -> Iterator[Finding]:

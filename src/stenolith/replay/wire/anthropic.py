@@ -10,10 +10,11 @@ from stenolith.replay.plan import EMPTY
 from stenolith.replay.policy import Reasoning
 from stenolith.replay.report import Hints
 from stenolith.replay.roles import ASSISTANT, SYSTEM, TOOL
-from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, shows, system_text, texts
+from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, shows, system_text
 
 Test = Callable[[Mapping[str, Any]], bool]
 _NOTHING: Final = "."  # stands for a message without any content
+_FIELD: Final = Reasoning.FIELD
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -72,14 +73,19 @@ def _add_user(messages: list[dict[str, Any]], blocks: list[dict[str, Any]], conv
 
 
 def _said(step: Step) -> list[dict[str, Any]]:
-    blocks = [block for part in step.parts for block in _block(part)]
-    return blocks or [{"type": "text", "text": _NOTHING}]
+    return _shown(step.parts) or [{"type": "text", "text": _NOTHING}]
 
 
-def _block(part: Part) -> list[dict[str, Any]]:
-    if isinstance(part, Image):
-        return [{"type": "image", "source": {"type": "base64", "media_type": part.mime, "data": part.data}}]
-    return [{"type": "text", "text": part.text}] if shows(part) else []
+def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return a block for every picture and every text that is not blank."""
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if shows(part):
+            blocks.append({"type": "text", "text": part.text})
+        elif isinstance(part, Image):
+            source = {"type": "base64", "media_type": part.mime, "data": part.data}
+            blocks.append({"type": "image", "source": source})
+    return blocks
 
 
 def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
@@ -87,30 +93,34 @@ def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
 
 
 def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
-    content = [block for piece in result.content for block in _block(piece)]
-    if not texts(result.content):
-        content.insert(0, {"type": "text", "text": IMAGE_BELOW if images(result.content) else EMPTY})
-    shape = {"type": "tool_result", "tool_use_id": conversion.ids.answer(result.id), "content": content}
-    return {**shape, "is_error": True} if result.is_error else shape
+    content = _shown(result.content)
+    if not content or not any(block["type"] == "text" for block in content):
+        content.insert(0, {"type": "text", "text": IMAGE_BELOW if content else EMPTY})
+    shape: dict[str, Any] = {"type": "tool_result", "tool_use_id": conversion.ids.answer(result.id), "content": content}
+    if result.is_error:
+        shape["is_error"] = True
+    return shape
 
 
 def _assistant(step: Step, conversion: Conversion) -> dict[str, Any]:
     carried = conversion.thinking(step.at, step.parts)
-    beside = conversion.policy.reasoning is Reasoning.FIELD
+    beside = conversion.policy.reasoning is _FIELD
     content: list[dict[str, Any]] = []
     for part in step.parts:
-        if isinstance(part, ToolCall):
+        if type(part) is ToolCall:
             content.append(_call(step.at, part, conversion))
-        elif isinstance(part, Thinking):
+        elif type(part) is Thinking:
             content += [_thinking(part)] if part in carried and not beside else []
-        else:
-            content += _block(part)
+        elif shows(part):
+            content.append({"type": "text", "text": part.text})
     if not content:
         content = [{"type": "text", "text": _NOTHING}]
-    words = "\n".join(part.text for part in carried) if beside else ""
-    if beside and not words and conversion.policy.reasoning_required and _calls(step):
-        words = conversion.policy.reasoning_fill
     message = {"role": "assistant", "content": content}
+    if not beside:
+        return message
+    words = "\n".join(part.text for part in carried)
+    if not words and conversion.policy.reasoning_required and _calls(step):
+        words = conversion.policy.reasoning_fill
     return {**message, conversion.policy.reasoning_field: words} if words else message
 
 

@@ -12,14 +12,16 @@ from stenolith.replay.plan import EMPTY
 from stenolith.replay.report import Hints
 from stenolith.replay.roles import ASSISTANT, SYSTEM
 from stenolith.replay.wire.anthropic import lacks_thinking
-from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, images, shows, system_text, texts
+from stenolith.replay.wire.steps import IMAGE_BELOW, Conversion, Step, arguments, shows, system_text
 
 
 def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, Any], Hints]:
     """Return the request body: ``system``, ``messages``, and a ``toolConfig`` with stub schemas if calls need one."""
     messages: list[dict[str, Any]] = []
     for step in steps:
-        blocks = [block for part in step.parts for block in _blocks(step.at, part, conversion)]
+        blocks: list[dict[str, Any]] = []
+        for part in step.parts:
+            blocks += _blocks(step.at, part, conversion)
         role = "assistant" if step.role is ASSISTANT else "user"
         if step.role is SYSTEM or not blocks:
             continue
@@ -47,30 +49,32 @@ def _stub(name: str) -> dict[str, Any]:
     return {"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}}
 
 
-def _blocks(index: int, part: Part, conversion: Conversion) -> list[dict[str, Any]]:
-    match part:
-        case ToolCall():
-            name = conversion.name(index, part)
-            return [{"toolUse": {"toolUseId": conversion.ids[part.id], "name": name, "input": arguments(part)}}]
-        case ToolResult():
-            return [_result(part, conversion)]
-        case Thinking():
-            kept = conversion.thinking(index, [part])
-            return _thinking(index, part, conversion) if kept else []
-        case _:
-            return _shown(part)
+def _blocks(index: int, part: Part, conversion: Conversion) -> Sequence[dict[str, Any]]:
+    if type(part) is ToolCall:
+        name = conversion.name(index, part)
+        return ({"toolUse": {"toolUseId": conversion.ids[part.id], "name": name, "input": arguments(part)}},)
+    if type(part) is ToolResult:
+        return (_result(part, conversion),)
+    if type(part) is Thinking:
+        return _thinking(index, part, conversion) if conversion.thinking(index, (part,)) else ()
+    return _shown((part,))
 
 
-def _shown(part: Part) -> list[dict[str, Any]]:
-    if isinstance(part, Image):
-        return [{"image": {"format": part.mime.removeprefix("image/"), "source": {"bytes": part.data}}}]
-    return [{"text": part.text}] if shows(part) else []
+def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return a block for every picture and every text that is not blank."""
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if shows(part):
+            blocks.append({"text": part.text})
+        elif isinstance(part, Image):
+            blocks.append({"image": {"format": part.mime.removeprefix("image/"), "source": {"bytes": part.data}}})
+    return blocks
 
 
 def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
-    content = [block for piece in result.content for block in _shown(piece)]
-    if not texts(result.content):
-        content.insert(0, {"text": IMAGE_BELOW if images(result.content) else EMPTY})
+    content = _shown(result.content)
+    if not content or not any("text" in block for block in content):
+        content.insert(0, {"text": IMAGE_BELOW if content else EMPTY})
     status = "error" if result.is_error else "success"
     return {"toolResult": {"toolUseId": conversion.ids.answer(result.id), "content": content, "status": status}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stenolith.model.message import Image, Part, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Part, Thinking, ToolCall, ToolResult
 from stenolith.replay import roles
 from stenolith.replay.report import Hints
 from stenolith.replay.signature import SENTINEL, is_signature
@@ -46,10 +46,10 @@ def _add_model(contents: list[dict[str, Any]], parts: list[dict[str, Any]]) -> N
 def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     for part in parts:
-        if isinstance(part, Image):
-            shown.append(_inline(part))
-        elif shows(part):
+        if shows(part):
             shown.append({"text": part.text})
+        elif isinstance(part, Image):
+            shown.append(_inline(part))
     return shown
 
 
@@ -61,19 +61,20 @@ def _model(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
     carried = conversion.thinking(step.at, step.parts)
     parts: list[dict[str, Any]] = []
     for part in step.parts:
-        match part:
-            case Thinking() if part in carried:
-                parts.append(_signed({"text": part.text, "thought": True}, part.signature))
-            case Text() if shows(part):
-                parts.append(_signed({"text": part.text}, part.signature))
-            case ToolCall():
-                call = {"name": conversion.name(step.at, part), "args": arguments(part)}
-                parts.append(_signed({"functionCall": {**_id(part.id, conversion), **call}}, part.signature))
+        if type(part) is ToolCall:
+            call = {**_id(part.id, conversion), "name": conversion.name(step.at, part), "args": arguments(part)}
+            parts.append(_signed({"functionCall": call}, part.signature))
+        elif type(part) is Thinking:
+            parts += [_signed({"text": part.text, "thought": True}, part.signature)] if part in carried else []
+        elif shows(part):
+            parts.append(_signed({"text": part.text}, part.signature))
     return parts or [{"text": _NOTHING}]
 
 
 def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
-    return {**part, "thoughtSignature": signature} if is_signature(signature) else part
+    if signature is not None and is_signature(signature):
+        part["thoughtSignature"] = signature
+    return part
 
 
 def _id(raw: str, conversion: Conversion) -> dict[str, Any]:
@@ -82,9 +83,10 @@ def _id(raw: str, conversion: Conversion) -> dict[str, Any]:
 
 def _sign(content: dict[str, Any]) -> None:
     """Put Google's documented sentinel on the first call of a step that has no signature (W-GEM-4)."""
-    first = next((part for part in content["parts"] if "functionCall" in part), None)
-    if first is not None:
-        first.setdefault("thoughtSignature", SENTINEL)
+    for part in content["parts"]:
+        if "functionCall" in part:
+            part.setdefault("thoughtSignature", SENTINEL)
+            return
 
 
 def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:

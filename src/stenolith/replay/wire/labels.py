@@ -33,7 +33,8 @@ class Labels:
         """Return the label of *word*."""
         found = self._given.get(word)
         if found is None:
-            found = word if self._free(word) and not self._halves else self._new(word)
+            stem = _half(word) if self._halves else word
+            found = stem if self._free(stem) else self._new(word, stem)
             self._given[word] = found
             self._by_half.setdefault(_half(word), found)
             self._taken.add(found)
@@ -44,12 +45,10 @@ class Labels:
         known = self._given.get(word) or (self._by_half.get(_half(word)) if self._halves else None)
         return known or self[word]
 
-    def _new(self, word: str) -> str:
-        return next(label for label in self._tries(word) if self._free(label))
+    def _new(self, word: str, stem: str) -> str:
+        return next(label for label in self._tries(word, stem) if self._free(label))
 
-    def _tries(self, word: str) -> Iterator[str]:
-        stem = _half(word) if self._halves else word
-        yield stem
+    def _tries(self, word: str, stem: str) -> Iterator[str]:
         clean = _ILLEGAL.sub("_", stem)[: self._longest]
         yield clean
         yield f"{self._fallback}{clean}"[: self._longest]
@@ -65,4 +64,4 @@ class Labels:
 
 
 def _half(word: str) -> str:
-    return word.partition("|")[0]
+    return word.partition("|")[0] if "|" in word else word

@@ -25,6 +25,8 @@ from stenolith.replay.wire.steps import (
 
 _ATTACHED: Final = "Attached image(s) from tool result:"
 _PROCESSED: Final = "I have processed the tool results."
+_CHUNKS: Final = Reasoning.CHUNKS
+_FIELD: Final = Reasoning.FIELD
 _NOTHING: Final = "."  # stands for a message without any content
 
 
@@ -38,7 +40,7 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
             case roles.USER:
                 _add_user(found, step.parts, conversion)
             case roles.ASSISTANT:
-                found += _assistant(step, conversion)
+                found.append(_assistant(step, conversion))
             case roles.TOOL:
                 _add_results(found, step, conversion)
     return {"messages": without_doubles(found) if conversion.policy.content_xor_tool_calls else found}, Hints()
@@ -70,7 +72,7 @@ def _add_user(found: list[dict[str, Any]], parts: Sequence[Part], conversion: Co
 def _content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
     """Return words as one text, which every server reads, and pictures as a list of parts."""
     if not images(parts):
-        return "\n".join(part.text for part in texts(parts)) or _NOTHING
+        return "\n".join([part.text for part in texts(parts)]) or _NOTHING
     shown: list[dict[str, Any]] = []
     for part in parts:
         if isinstance(part, Image):
@@ -90,24 +92,22 @@ def _listed(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _assistant(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
-    words = "\n".join(part.text for part in texts(step.parts))
-    calls = [_call(step.at, part, conversion) for part in step.parts if isinstance(part, ToolCall)]
-    message: dict[str, Any] = {"role": "assistant", "content": words or (None if calls else _NOTHING)}
-    if conversion.policy.reasoning is Reasoning.CHUNKS:
-        message["content"] = chunks(conversion.thinking(step.at, step.parts), words) or message["content"]
-    else:
-        message |= _beside(step, conversion, calls=bool(calls))
-    return [{**message, "tool_calls": calls} if calls else message]
-
-
-def _beside(step: Step, conversion: Conversion, *, calls: bool) -> dict[str, Any]:
-    """Return the key that carries reasoning beside the content, where the server wants it."""
+def _assistant(step: Step, conversion: Conversion) -> dict[str, Any]:
+    words = "\n".join([part.text for part in texts(step.parts)])
+    calls = [_call(step.at, part, conversion) for part in step.parts if type(part) is ToolCall]
+    thoughts = conversion.thinking(step.at, step.parts)
     policy = conversion.policy
-    words = "\n".join(part.text for part in conversion.thinking(step.at, step.parts))
-    if policy.reasoning is not Reasoning.FIELD or not (words or (calls and policy.reasoning_required)):
-        return {}
-    return {policy.reasoning_field: words or policy.reasoning_fill}
+    message: dict[str, Any] = {"role": "assistant", "content": words or (None if calls else _NOTHING)}
+    if policy.reasoning is _CHUNKS:
+        message["content"] = chunks(thoughts, words) or message["content"]
+    elif policy.reasoning is _FIELD:
+        # The key that carries reasoning beside the content, where the server wants it.
+        thought = "\n".join([part.text for part in thoughts])
+        if thought or (calls and policy.reasoning_required):
+            message[policy.reasoning_field] = thought or policy.reasoning_fill
+    if calls:
+        message["tool_calls"] = calls
+    return message
 
 
 def _call(index: int, call: ToolCall, conversion: Conversion) -> dict[str, Any]:
@@ -131,5 +131,5 @@ def _add_results(found: list[dict[str, Any]], step: Step, conversion: Conversion
 def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
     shape = {"role": "tool", "tool_call_id": conversion.ids.answer(result.id), "content": result_words(result)}
     if conversion.policy.requires_tool_result_name:
-        return {**shape, "name": conversion.result_name(result)}
+        shape["name"] = conversion.result_name(result)
     return shape

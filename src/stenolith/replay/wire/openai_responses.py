@@ -60,13 +60,12 @@ class _Writer:
         """Write one assistant's items in their order."""
         before = len(self.items)
         for part in step.parts:
-            match part:
-                case Thinking():
-                    self._reason(step.at, part)
-                case ToolCall():
-                    self._call(step.at, part)
-                case Text() if shows(part):
-                    self._say(part)
+            if type(part) is ToolCall:
+                self._call(step.at, part)
+            elif type(part) is Thinking:
+                self._reason(step.at, part)
+            elif shows(part):
+                self._say(part)
         self._forget(step.at)
         self.backed = False
         if len(self.items) == before:
@@ -96,8 +95,9 @@ class _Writer:
 
     def _own(self, name: str, prefix: str, *, backed: bool) -> str:
         """Return *name* when it may be sent as an item's id, else nothing."""
-        known = backed and name.startswith(prefix) and _ID.fullmatch(name) and name not in self.used
-        if not known or not self.conversion.policy.store_items:
+        if not backed or not self.conversion.policy.store_items or not name.startswith(prefix):
+            return ""
+        if _ID.fullmatch(name) is None or name in self.used:
             return ""
         self.used.add(name)
         return name
@@ -106,28 +106,35 @@ class _Writer:
         backed = self._settle()
         name, phase = _tag(text.signature)
         own = self._own(name, "msg", backed=backed)
-        more = {"phase": phase} if phase else {}
         self.backed = False
-        if not own:
-            self.items.append({"type": "message", "role": "assistant", "content": text.text, **more})
-            return
-        content = [{"type": "output_text", "text": text.text, "annotations": []}]
-        named = {"type": "message", "role": "assistant", "id": own, "status": "completed", "content": content}
-        self.items.append({**named, **more})
+        item: dict[str, Any] = {"type": "message", "role": "assistant"}
+        if own:
+            item |= {"id": own, "status": "completed"}
+        item["content"] = [{"type": "output_text", "text": text.text, "annotations": []}] if own else text.text
+        if phase:
+            item["phase"] = phase
+        self.items.append(item)
 
     def _call(self, index: int, call: ToolCall) -> None:
         self.backed = self._settle() or self.backed
         own = self._own(call.id.partition("|")[2], "fc", backed=self.backed)
         self.backed = self.backed and bool(own)
         name = self.conversion.name(index, call)
-        item = {"type": "function_call", **({"id": own} if own else {}), "call_id": self.conversion.ids[call.id]}
-        self.items.append({**item, "name": name, "arguments": arguments_text(call)})
+        item: dict[str, Any] = {"type": "function_call"}
+        if own:
+            item["id"] = own
+        item["call_id"] = self.conversion.ids[call.id]
+        item["name"] = name
+        item["arguments"] = arguments_text(call)
+        self.items.append(item)
 
 
 def _reasoning_item(signature: str | None) -> dict[str, Any] | None:
     """Return the reasoning item that a signature holds, cut to the fields that may be sent."""
+    if signature is None or not signature.lstrip().startswith("{"):
+        return None
     try:
-        value = json.loads(signature or "")
+        value = json.loads(signature)
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, Mapping) or not str(value.get("type", "")).startswith("reasoning"):
@@ -185,10 +192,10 @@ def _text(words: str) -> dict[str, Any]:
 def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     for part in parts:
-        if isinstance(part, Image):
-            shown.append({"type": "input_image", "detail": "auto", "image_url": data_url(part)})
-        elif shows(part):
+        if shows(part):
             shown.append(_text(part.text))
+        elif isinstance(part, Image):
+            shown.append({"type": "input_image", "detail": "auto", "image_url": data_url(part)})
     return shown
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring as _quote
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from stenolith.model.message import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -37,13 +38,17 @@ class Step(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Conversion:
-    """One conversion under way: where it goes, its labels, and what it had to change."""
+    """One conversion under way: where it goes, its labels, and what it had to change.
+
+    *carries* tells which thinking the wire can carry.
+    """
 
     target: Target
     policy: Policy
     ids: Labels
     names: Labels
     cleaner: Cleaner
+    carries: Callable[[Thinking], bool]
     called: dict[str, str] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
 
@@ -53,7 +58,7 @@ class Conversion:
 
     def cleaned(self, index: int, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Return *parts* without text that the wire refuses; the report has what was cleaned."""
-        found = tuple([self.cleaner.part(part) for part in parts])
+        found = self.cleaner.parts(parts)
         if self.cleaner.lost:
             for text in self.cleaner.lost:
                 self.note(index, "cleaned", text)
@@ -74,25 +79,40 @@ class Conversion:
 
     def thinking(self, index: int, parts: Sequence[Part]) -> list[Thinking]:
         """Return the thinking among *parts* that this wire can carry; the report has the rest."""
-        found = [part for part in parts if isinstance(part, Thinking)]
-        if not found:
-            return found
-        kept = [part for part in found if self._carries(part)]
-        for part in found:
-            if part not in kept:
-                self.note(index, "dropped", part.text)
+        kept: list[Thinking] = []
+        for part in parts:
+            if type(part) is Thinking:
+                if self.carries(part):
+                    kept.append(part)
+                else:
+                    self.note(index, "dropped", part.text)
         return kept
 
-    def _carries(self, part: Thinking) -> bool:
-        match self.policy.reasoning:
-            case Reasoning.NONE | Reasoning.ITEMS:
-                return False
-            case Reasoning.SIGNED:
-                return _is_data(part.signature) if part.redacted else is_signature(part.signature)
-            case Reasoning.FIELD | Reasoning.CHUNKS:
-                return not part.redacted and not is_blank(part.text)
-            case Reasoning.THOUGHTS:
-                return not part.redacted and (not is_blank(part.text) or is_signature(part.signature))
+
+def _carries_signed(part: Thinking) -> bool:
+    return _is_data(part.signature) if part.redacted else is_signature(part.signature)
+
+
+def _carries_words(part: Thinking) -> bool:
+    return not part.redacted and not is_blank(part.text)
+
+
+def _carries_thought(part: Thinking) -> bool:
+    return not part.redacted and (not is_blank(part.text) or is_signature(part.signature))
+
+
+def _carries_nothing(_: Thinking) -> bool:
+    return False
+
+
+_CARRIES: Final[Mapping[Reasoning, Callable[[Thinking], bool]]] = {
+    Reasoning.NONE: _carries_nothing,
+    Reasoning.ITEMS: _carries_nothing,
+    Reasoning.SIGNED: _carries_signed,
+    Reasoning.FIELD: _carries_words,
+    Reasoning.CHUNKS: _carries_words,
+    Reasoning.THOUGHTS: _carries_thought,
+}
 
 
 def _is_data(signature: str | None) -> bool:
@@ -104,25 +124,38 @@ def start(target: Target, policy: Policy, *, halves: bool = False) -> Conversion
     fallback = "call_" if policy.id_max > len("call_") + 20 else ""
     ids = Labels(pattern=policy.id_pattern, longest=policy.id_max, fallback=fallback, halves=halves)
     names = Labels(pattern=policy.name_pattern, longest=64, fallback="tool_")
-    return Conversion(target=target, policy=policy, ids=ids, names=names, cleaner=Cleaner(policy.api))
+    return Conversion(
+        target=target,
+        policy=policy,
+        ids=ids,
+        names=names,
+        cleaner=Cleaner(policy.api),
+        carries=_CARRIES[policy.reasoning],
+    )
 
 
 def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
     """Return *messages* as steps; parts that their role cannot hold are moved or reported."""
     found: list[Step] = []
+    told: list[Part] = []  # the results of neighbouring tool messages
+    first = 0
     for index, message in enumerate(messages):
         for step in _split(index, message, conversion):
-            if step.role is TOOL and found and found[-1].role is TOOL:
-                found[-1] = found[-1]._replace(parts=found[-1].parts + step.parts)
-            else:
-                found.append(step)
-    return found
+            if step.role is TOOL:
+                first = first if told else step.at
+                told += step.parts
+                continue
+            if told:
+                found.append(Step(first, TOOL, tuple(told)))
+                told = []
+            found.append(step)
+    return [*found, Step(first, TOOL, tuple(told))] if told else found
 
 
-def _split(index: int, message: Message, conversion: Conversion) -> list[Step]:
+def _split(index: int, message: Message, conversion: Conversion) -> Sequence[Step]:
     role, parts = message.role, conversion.cleaned(index, message.parts)
     if parts and _HOME[role].issuperset(map(type, parts)):
-        return [Step(index, role, parts)]
+        return (Step(index, role, parts),)
     results = tuple(part for part in parts if type(part) is ToolResult)
     spoken = USER if role is TOOL else role
     words = tuple(part for part in parts if type(part) in _HOME[spoken])
@@ -136,7 +169,7 @@ def _split(index: int, message: Message, conversion: Conversion) -> list[Step]:
 
 def system_text(found: Sequence[Step]) -> str:
     """Return all system words as one text."""
-    words = [part.text for step in found if step.role is SYSTEM for part in step.parts if isinstance(part, Text)]
+    words = [part.text for step in found if step.role is SYSTEM for part in step.parts if type(part) is Text]
     return "\n\n".join(word for word in words if not is_blank(word))
 
 
@@ -157,8 +190,11 @@ def images(parts: Sequence[Part]) -> list[Image]:
 
 def result_words(result: ToolResult) -> str:
     """Return a result as one text; a placeholder stands for a picture or for nothing."""
-    words = "\n".join(part.text for part in texts(result.content))
-    return words or (IMAGE_BELOW if images(result.content) else EMPTY)
+    content = result.content
+    if len(content) == 1 and shows(content[0]):  # most results are one text
+        return content[0].text
+    words = "\n".join([part.text for part in texts(content)])
+    return words or (IMAGE_BELOW if images(content) else EMPTY)
 
 
 def arguments(call: ToolCall) -> dict[str, Any]:
@@ -171,7 +207,12 @@ def arguments(call: ToolCall) -> dict[str, Any]:
 
 def arguments_text(call: ToolCall) -> str:
     """Return a call's arguments as the JSON text that OpenAI's wires want."""
-    return _ENCODE(arguments(call))
+    value = arguments(call)
+    for key, item in value.items():
+        if type(key) is not str or type(item) is not str:
+            return _ENCODE(value)
+    # Most arguments are a flat object of texts, and setting up an encoder takes longer than writing one.
+    return "{" + ",".join([f"{_quote(key)}:{_quote(item)}" for key, item in value.items()]) + "}"
 
 
 def data_url(image: Image) -> str:
