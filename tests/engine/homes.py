@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from stenolith.model.message import Message, Role, Text
 from stenolith.pipeline.worker import Worker, WorkReport
 from stenolith.settings import load
 from stenolith.store.usage import ModelUsage
+from stenolith.testing.backends import BACKENDS
 from stenolith.testing.clock import FrozenClock
 
 ME = Scope(user="u1", session_key="chat", session_id="chat")
@@ -84,12 +85,27 @@ def helper(text: str, at: int) -> Message:
     return Message(role=Role.ASSISTANT, parts=(Text(text=text),), timestamp=at)
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 @asynccontextmanager
 async def open_home(
-    folder: Path, *, llm: Mapping[str, Any] | None = None, zone: str = "UTC", embedder: Embedder | None = None
+    folder: Path,
+    *,
+    backend: str = "sqlite",
+    llm: Mapping[str, Any] | None = None,
+    zone: str = "UTC",
+    embedder: Embedder | None = None,
 ) -> AsyncIterator[Home]:
-    """Open a home in *folder* with settings of the group ``llm``."""
+    """Open a home in *folder* on a *backend*, with settings of the group ``llm``."""
     clock = FrozenClock()
-    settings = load(home=folder, timezone=zone, llm=dict(llm or {}), embedder={"kind": "none"})
-    async with open_house(settings, embedder=embedder, now=clock) as house:
+    async with AsyncExitStack() as stack:
+        url = ""
+        if backend == "postgres":
+            await stack.enter_async_context(BACKENDS["postgres"](_made(folder)))
+            url = (folder / "postgres.url").read_text(encoding="utf-8")
+        settings = load(home=folder, timezone=zone, database=url, llm=dict(llm or {}), embedder={"kind": "none"})
+        house = await stack.enter_async_context(open_house(settings, embedder=embedder, now=clock))
         yield Home(house, clock)

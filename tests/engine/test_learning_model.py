@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -16,13 +17,14 @@ from stenolith.llm.port import Completion, Obstacle, Prompt, Unanswerable
 from stenolith.model.atom import AtomStatus, Kind
 from stenolith.model.identity import Scope
 from stenolith.model.provenance import Provenance, ProvenanceKind
+from stenolith.testing.backends import BACKENDS
 from stenolith.testing.embedder import HashEmbedder
 from stenolith.testing.model import Said, ScriptedModel, TroubledModel
 
 
-@pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    async with open_home(tmp_path / "home") as opened:
+@pytest.fixture(params=sorted(BACKENDS))
+async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
+    async with open_home(tmp_path / "home", backend=request.param) as opened:
         yield opened
 
 
@@ -32,7 +34,7 @@ def shown(prompt: Prompt) -> list[dict[str, Any]]:
     return [json.loads(line) for line in body.split("\n") if line]
 
 
-def memory(text: str, *sources: int, **more: Any) -> dict[str, Any]:
+def memory(text: str, *sources: int | str, **more: Any) -> dict[str, Any]:
     return {"text": text, "sources": list(sources), **more}
 
 
@@ -274,6 +276,20 @@ async def test_a_model_that_is_down_for_long_loses_nothing_and_repeats_nothing(h
     assert await home.position() == 240
 
 
+async def test_turns_that_come_while_a_slow_model_thinks_are_all_offered_once(home: Home) -> None:
+    scripted = model()
+    scripted.delay_s = 0.05
+    await home.say("Fact number 0 is about word0.")
+    working = asyncio.create_task(home.work(scripted, "distill"))
+    for number in range(1, 40):
+        await home.say(f"Fact number {number} is about word{number}.")
+    await working
+    await home.work(scripted, "distill")
+    texts = [line["text"] for prompt in scripted.prompts("extract") for line in shown(prompt)]
+    assert sorted(texts) == sorted(f"Fact number {number} is about word{number}." for number in range(40))
+    assert len(await home.texts()) == 40
+
+
 async def test_failed_turns_and_turns_of_no_person_are_never_offered(home: Home) -> None:
     await home.send([person("I live in Graz.", home.clock())], failed=True)
     await home.say("I have a cat.", "I see.")
@@ -296,7 +312,7 @@ async def test_what_was_read_before_is_only_background(home: Home) -> None:
     await home.say("My cat is called Milo.", "Nice.")
     await home.work(model())
     await home.say("She is ten.", "Old!")
-    scripted = model([learned(memory("Milo is ten years old", 1), memory("The cat is called Milo", "b1"))])  # type: ignore[arg-type]
+    scripted = model([learned(memory("Milo is ten years old", 1), memory("The cat is called Milo", "b1"))])
     await home.work(scripted)
     prompt = scripted.prompts("extract")[0]
     assert [line["text"] for line in shown(prompt)] == ["She is ten.", "Old!"]

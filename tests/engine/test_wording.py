@@ -16,6 +16,7 @@ from stenolith.llm.port import Prompt
 from stenolith.model.persona import PersonaStatus
 from stenolith.model.scene import Scene
 from stenolith.store.files import folder_of
+from stenolith.testing.backends import BACKENDS
 from stenolith.testing.model import Said, ScriptedModel
 
 DAY = 24 * 60 * MINUTE
@@ -27,9 +28,9 @@ FACTS = (
 )
 
 
-@pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    async with open_home(tmp_path / "home") as opened:
+@pytest.fixture(params=sorted(BACKENDS))
+async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
+    async with open_home(tmp_path / "home", backend=request.param) as opened:
         yield opened
 
 

@@ -113,5 +113,9 @@ def test_the_settings_choose_the_client() -> None:
     assert isinstance(choose_model(LlmSettings(kind="anthropic", model="m")), AnthropicModel)
     with pytest.raises(InvalidInput, match=r"needs llm\.model"):
         choose_model(LlmSettings(kind="openai"))
-    with pytest.raises(InvalidInput, match="http"):
-        choose_model(LlmSettings(kind="openai", model="m", url="localhost:8080"))
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://host/v1", "http://", "http://[", "http://host:99999/v1"])
+def test_what_is_no_address_is_refused_when_a_home_is_opened(url: str) -> None:
+    with pytest.raises(InvalidInput, match="address"):
+        choose_model(LlmSettings(kind="openai", model="m", url=url))

@@ -340,6 +340,17 @@ def test_a_key_file_must_be_its_owners_alone(tmp_path: Path, monkeypatch: pytest
         read_key("http://127.0.0.1/v1")
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_wrong_key_file_is_an_outage_that_somebody_ends(
+    client: Callable[[FakeServer], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "none"))
+    async with fake_server(lambda _: SAID) as server:
+        with pytest.raises(ModelUnavailable, match="cannot be read"):
+            await client(server).complete(PROMPT)
+    assert server.asked == []
+
+
 @pytest.mark.parametrize("bad", ["sk with blanks", "sk\nx-evil: 1", "密钥"])
 def test_what_cannot_be_a_key_is_refused_without_being_shown(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, bad)

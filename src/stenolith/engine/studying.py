@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stenolith.distill.extract import Harvest, extract
@@ -140,7 +140,8 @@ class Study:
         total = Harvest(scene=window.scene, tally={"parts left out": left_out} if left_out else {})
         for sheet in sheets:
             if sheet.anybody_speaks:
-                total += await extract(model, sheet, total.scene, zone, wanted.deadline_ms)
+                found = await extract(model, sheet, total.scene, zone, wanted.deadline_ms)
+                total += replace(found, tally={**found.tally, "answers cut off": 1}) if found.truncated else found
         return total
 
     async def _narrow(self, lease: Lease, run: _Run, window: _Window, obstacle: Unanswerable) -> None:

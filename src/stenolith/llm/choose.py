@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal, Protocol, assert_never
+from urllib.parse import urlsplit
 
 from stenolith.errors import InvalidInput
 from stenolith.llm import anthropic, openai
@@ -51,6 +52,14 @@ def choose_model(wanted: Wanted) -> LanguageModel | None:
 
 def _target(wanted: Wanted, usual: str) -> openai.Target:
     url = wanted.url or usual
-    if not url.startswith(("http://", "https://")):
-        raise InvalidInput("llm.url begins with http:// or https://")
+    if not _is_address(url):
+        raise InvalidInput("llm.url is an address such as http://127.0.0.1:8080/v1 or https://host/v1")
     return openai.Target(url=url, model=wanted.model, max_tokens=wanted.max_tokens)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # "http://[", a port beyond 65535
+        return False

@@ -86,7 +86,10 @@ class Wire:
 
         Raises `ModelUnavailable` for everything else.
         """
-        headers = self._headers()
+        try:
+            headers = self._headers()
+        except InvalidInput as error:  # a wrong key file is mended, and then the work goes on
+            raise ModelUnavailable(str(error), retry_after_ms=KEY_WAIT_MS) from None
         try:
             async with asyncio.timeout(deadline_ms / 1000):
                 reply = await self._insist(path, body, headers, deadline_ms)
@@ -114,9 +117,7 @@ class Wire:
         try:
             async with httpx2.AsyncClient(timeout=max(left_s, 0.001)) as client:
                 answer = await client.post(address, content=content, headers=sent)
-        except httpx2.InvalidURL:
-            raise InvalidInput(f"llm.url is no address: {self.where}") from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return Reply(status=0, text=type(error).__name__)
         return _read(answer.status_code, answer.text, answer.headers)
 

@@ -20,6 +20,7 @@ _REASONING: Final = re.compile(
 _OPEN_REASONING: Final = re.compile(r"^\s*<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _CLOSED_ONLY: Final = re.compile(r"^.*</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
 _FENCED: Final = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_OPENING: Final = re.compile(r"[{\[]")
 _UNUSABLE: Final = re.compile("[\ud800-\udfff\x00]")
 _PIECES: Final = 40
 """Openings that are tried in one text; prose full of brackets holds no answer."""
@@ -73,7 +74,7 @@ def _pieces(text: str) -> Iterator[str]:
         yield match[1].strip()
     start = 0
     for _ in range(_PIECES):
-        opening = re.compile(r"[{\[]").search(text, start)
+        opening = _OPENING.search(text, start)
         if opening is None:
             return
         end = _end_of(text, opening.start())
