@@ -179,6 +179,12 @@ def test_a_summary_must_be_borne_out() -> None:
     assert apply_edits(dossier(), edits(summary="A great success story of 2031."))[0].summary == "Rules said this."
 
 
+def test_a_summary_tells_nothing_that_expires() -> None:
+    passing = replace(FACTS[1], expires_at=T0 + 1)
+    told, _ = apply_edits(dossier(facts=(FACTS[0], passing, *FACTS[2:])), edits(summary="Must not be refactored."))
+    assert told.summary == "Rules said this."
+
+
 @pytest.mark.parametrize(("fresh", "title"), [(True, "Mobile login"), (False, "login")])
 def test_only_a_scene_that_nobody_has_seen_gets_a_title(fresh: bool, title: str) -> None:
     told, _ = apply_edits(dossier(fresh=fresh), edits(title="Mobile login"))

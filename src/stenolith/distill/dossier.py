@@ -279,7 +279,9 @@ def _missing(dossier: Dossier, lines: Sequence[Line], touched: set[int]) -> list
 def _headed(scene: Scene, dossier: Dossier, answer: Edits) -> Scene:
     """Take over a summary that the lines bear out, and the title of a scene that nobody has seen."""
     summary = cut(" ".join(answer.summary.split()), SUMMARY_CHARS)
-    if summary and _rests_on(summary, dossier.facts, dossier.zone):
+    # It stands before every session, also after the moment at which a fact expires.
+    lasting = [atom for atom in dossier.facts if atom.expires_at is None]
+    if summary and _rests_on(summary, lasting, dossier.zone):
         scene = replace(scene, summary=summary)
     title = " ".join(answer.title.split())
     own = scene.title not in PERSONAL_TITLES and title not in PERSONAL_TITLES

@@ -22,8 +22,14 @@ class HomeLedger:
     async def book(self, entry: Entry, /) -> None:
         """Add one call."""
         account = Account(day=entry.day, owner_id=entry.owner_id, kind=entry.kind, model=entry.model)
-        paid = {"tokens_in": entry.usage.input, "tokens_out": entry.usage.output, "cost": entry.usage.cost}
-        await self._usage.add(account, Spending(calls=1, failed=int(entry.failed), **paid))
+        spent = Spending(
+            calls=1,
+            failed=int(entry.failed),
+            tokens_in=entry.usage.input,
+            tokens_out=entry.usage.output,
+            cost=entry.usage.cost,
+        )
+        await self._usage.add(account, spent)
 
 
 def metered(house: House, model: LanguageModel) -> Meter:
