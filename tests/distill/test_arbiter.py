@@ -217,11 +217,20 @@ def test_two_periods_stay_two(kind: Kind) -> None:
         assert settle(new, rule(action, old, text="Worked at Acme"), [old]).action == "add"
 
 
-def test_a_united_memory_lasts_as_long_as_its_lasting_part() -> None:
+@pytest.mark.parametrize("action", ["update", "merge"])
+@pytest.mark.parametrize("bound", [{"task_only": True}, {"expires_at": T0 + DAY}])
+def test_what_has_an_end_is_not_united_with_what_lasts(action: Any, bound: dict[str, Any]) -> None:
+    """W23: one of the two would lose its bound, or the other its words when the bound ends."""
     old = atom(1, "No deploys on Friday")
-    new = draft("No deploys on Friday", expires_at=T0 + DAY, task_only=True)
-    verdict = settle(new, rule("update", old), [old])
-    assert (verdict.draft.expires_at, verdict.draft.task_only) == (None, False)
+    assert settle(draft("No deploys on Friday", **bound), rule(action, old), [old]).action == "add"
+    old = atom(1, "No deploys on Friday", **bound)
+    assert settle(draft("No deploys on Friday"), rule(action, old), [old]).action == "add"
+
+
+def test_what_ends_lasts_until_its_last_part_ends() -> None:
+    old = atom(1, "No deploys on Friday", expires_at=T0 + 2 * DAY)
+    verdict = settle(draft("No deploys on Friday", expires_at=T0 + DAY), rule("merge", old), [old])
+    assert verdict.draft.expires_at == T0 + 2 * DAY
 
 
 @pytest.mark.parametrize("action", ["skip", "update", "merge", "supersede"])

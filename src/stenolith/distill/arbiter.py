@@ -286,7 +286,10 @@ def _unite(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict
     parts = [
         atom
         for atom in targets
-        if same_subject(draft, atom) and _same_time(draft, atom) and (same_property(draft, atom) or _holds(text, atom))
+        if same_subject(draft, atom)
+        and _same_time(draft, atom)
+        and _lasting(draft) == _lasting(atom)
+        and (same_property(draft, atom) or _holds(text, atom))
     ]
     if ruling.action == "update":
         parts = parts[:1]
@@ -314,6 +317,11 @@ def _unite(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict
     )
 
 
+def _lasting(claim: AtomDraft | Atom) -> bool:
+    """Say whether a claim has no end: united with one that has, either would lose its bound or its words."""
+    return claim.expires_at is None and not claim.task_only
+
+
 def _holds(text: str, claim: Claim) -> bool:
     """Say whether *text* still tells most of what *claim* told."""
     theirs = words_of(claim.text)
@@ -337,9 +345,8 @@ def _supersede(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Ver
 
 def _can_end(draft: AtomDraft, atom: Atom) -> bool:
     """Say whether *draft* can end *atom*: history does not end, and a rule for a week does not end a lasting one."""
-    lasting = atom.expires_at is None and not atom.task_only
-    passing = draft.expires_at is not None or draft.task_only
-    return draft.kind != "event" and atom.kind != "event" and not (lasting and passing)
+    shorter = _lasting(atom) and not _lasting(draft)
+    return draft.kind != "event" and atom.kind != "event" and not shorter
 
 
 def _reason(ruling: Ruling, draft: AtomDraft, usual: str) -> str:

@@ -100,13 +100,14 @@ def group(
 ) -> list[SceneChange]:
     """Return the changes that bring *scenes* up to date with all *atoms* of one owner.
 
-    Only active atoms make lines; a superseded one shows as the past of its successor.  An atom stays in
-    the scene that cites it, a successor goes where its predecessor was, names and titles never change,
-    and the same atoms again give no change.  A scene without atoms is removed.  *vectors* are sentence
-    vectors by atom id and may be missing for some atoms or altogether.
+    Only active atoms make lines, and not those for one task; a superseded one shows as the past of its
+    successor.  An atom stays in the scene that cites it, a successor goes where its predecessor was, names
+    and titles never change, and the same atoms again give no change.  A scene without atoms is removed.
+    *vectors* are sentence vectors by atom id and may be missing for some atoms or altogether.
     """
     limits = settings or SceneSettings()
-    living = sorted((atom for atom in atoms if atom.status is AtomStatus.ACTIVE), key=lambda a: (told_at(a), a.id))
+    active = (atom for atom in atoms if atom.status is AtomStatus.ACTIVE and not atom.task_only)
+    living = sorted(active, key=lambda a: (told_at(a), a.id))
     corpus = read_corpus(living, terms)
     piles = _piles(atoms, living, scenes, Grouping(corpus, vectors), limits)
     past = {atom.superseded_by: atom for atom in atoms if atom.superseded_by and _is_past(atom)}
@@ -175,7 +176,9 @@ def _new_scene(pile: Pile, living: Sequence[Atom], taken: Sequence[str]) -> Scen
 
 def _filled(scene: Scene, pile: Pile, past: Mapping[str, Atom], limits: SceneSettings, voices: Voices) -> Scene:
     heavy = sorted(pile.weights, key=lambda word: (-pile.weights[word], word))
-    best = sorted(pile.atoms, key=lambda atom: (-atom.priority, -told_at(atom), atom.id))
+    # The summary stands before every session, also after the moment at which something expires.
+    lasting = [atom for atom in pile.atoms if atom.expires_at is None]
+    best = sorted(lasting, key=lambda atom: (-atom.priority, -told_at(atom), atom.id))
     summary = " ".join(_sentence(voices.words(atom)) for atom in best[:2])
     return replace(
         scene,
