@@ -142,6 +142,6 @@ async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path
     path = tmp_path / "memory.db"
     path.write_bytes(b"this is not a database, it is a letter to my aunt" * 100)
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailable, match="memory.db"):
+    with pytest.raises(StoreUnavailable, match=r"memory\.db"):
         await open_sqlite(path)
     assert path.read_bytes() == before
