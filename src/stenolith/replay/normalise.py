@@ -12,6 +12,7 @@ from stenolith.replay.plan import CONTINUE, EMPTY, Plan, is_blank, spoken, with_
 from stenolith.replay.report import Change, Line, Passed
 from stenolith.replay.roles import ASSISTANT, USER
 
+_LENGTH: Final = StopReason.LENGTH
 _SILENT: Final = re.compile(
     r"\s*(?:<(think|thinking)>.*?</\1>\s*)?(?:(?P<quote>[\"'`]?)NO_REPLY(?P=quote)|\{\s*\"action\"\s*:\s*\"NO_REPLY\"\s*\})\s*",
     re.DOTALL,
@@ -40,7 +41,7 @@ def drop_blank_users(lines: Sequence[Line], _: Plan) -> Passed:
 
 
 def _blanks(message: Message) -> bool:
-    return any(type(part) is Text and is_blank(part.text) for part in message.parts)
+    return any(map(_is_blank_text, message.parts))
 
 
 def _stand_in(message: Message, *, last: bool) -> tuple[Part, ...]:
@@ -55,7 +56,7 @@ def drop_silent_replies(lines: Sequence[Line], _: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not ASSISTANT or not _is_silent(message):
+        if not _is_silent(message):
             kept.append(line)
             continue
         parts = [part for part in message.parts if type(part) is not Text or not _says_nothing(part)]
@@ -66,7 +67,11 @@ def drop_silent_replies(lines: Sequence[Line], _: Plan) -> Passed:
 
 
 def _is_silent(message: Message) -> bool:
-    return any(type(part) is Text and "NO_REPLY" in part.text and _says_nothing(part) for part in message.parts)
+    if message.role is ASSISTANT:
+        for part in message.parts:
+            if type(part) is Text and "NO_REPLY" in part.text and _says_nothing(part):
+                return True
+    return False
 
 
 def _says_nothing(part: Text) -> bool:
@@ -83,7 +88,7 @@ def drop_incomplete_reasoning(lines: Sequence[Line], _: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.stop_reason is StopReason.LENGTH and _only_thinks(message):
+        if message.stop_reason is _LENGTH and _only_thinks(message):
             changes.append(Change(rule="incomplete-reasoning", index=line.at, action="dropped", detail=spoken(message)))
         else:
             kept.append(line)
@@ -116,9 +121,12 @@ def drop_blank_text(lines: Sequence[Line], _: Plan) -> Passed:
 def _has_blank(part: Part) -> bool:
     if type(part) is Text:
         return is_blank(part.text)
-    if isinstance(part, ToolResult):
-        return not part.content or any(type(piece) is Text and is_blank(piece.text) for piece in part.content)
-    return False
+    if type(part) is not ToolResult:
+        return False
+    for piece in part.content:
+        if type(piece) is Text and is_blank(piece.text):
+            return True
+    return not part.content
 
 
 def _unblanked(part: Part) -> Part | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from stenolith.model.message import Image, Message, Part, Thinking, ToolResult
+from stenolith.model.message import Image, Message, Thinking, ToolResult
 from stenolith.replay import (
     context,
     identifiers,
@@ -32,17 +32,22 @@ from stenolith.replay.roles import ASSISTANT
 
 def limit_images(lines: Sequence[Line], plan: Plan) -> Passed:
     """Bring pictures within the target's limits (section 3.5.1)."""
-    if not any(_shows_picture(part) for line in lines for part in line.message.parts):
+    if not any(map(_shows_picture, lines)):
         return lines, ()
     messages, changes = images.limit([line.message for line in lines], plan.policy.image_limits)
     kept = [Line(line.at, message) for line, message in zip(lines, messages, strict=True)]
     return kept, [_shifted(change, lines) for change in changes]
 
 
-def _shows_picture(part: Part) -> bool:
-    if isinstance(part, ToolResult):
-        return any(type(piece) is Image for piece in part.content)
-    return type(part) is Image
+def _shows_picture(line: Line) -> bool:
+    for part in line.message.parts:
+        if type(part) is Image:
+            return True
+        if type(part) is ToolResult:
+            for piece in part.content:
+                if type(piece) is Image:
+                    return True
+    return False
 
 
 def _shifted(change: Change, lines: Sequence[Line]) -> Change:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
+from operator import is_
 from typing import Any, Final
 
 from stenolith.errors import InvalidInput
@@ -36,6 +37,16 @@ class Signature(StrEnum):
     FIELD = "field"
     ITEM = "item"
     OPAQUE = "opaque"
+
+
+# Plain names: until Python 3.12 reading a member off its enum is slow (`roles`).
+_SIGNED: Final = Reasoning.SIGNED
+_ITEMS: Final = Reasoning.ITEMS
+_THOUGHTS: Final = Reasoning.THOUGHTS
+_LENIENT: Final = frozenset({Reasoning.NONE, Reasoning.ITEMS})
+_ELSEWHERE: Final = frozenset({Signature.FIELD, Signature.ITEM})
+_NO_FIELD: Final = frozenset({Signature.ITEM, Signature.OPAQUE})
+_NO_THOUGHT: Final = frozenset({Signature.ITEM})
 
 
 def signature_kind(signature: str | None) -> Signature:
@@ -104,7 +115,7 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
     """Drop thinking that the target did not write, or whose signature it would reject (3.6.1, 3.6.2, 3.6.5)."""
     foreign = foreign_check(plan)
     stale = _staleness(lines)
-    lenient = plan.policy.reasoning in {Reasoning.NONE, Reasoning.ITEMS} and not plan.options.drop_all_thinking
+    lenient = plan.policy.reasoning in _LENIENT and not plan.options.drop_all_thinking
     kept: list[Line] = []
     changes: list[Change] = []
     for at, line in enumerate(lines):
@@ -113,15 +124,16 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
             kept.append(line)
             continue
         judge = _Judge(plan, foreign=foreign(message), stale=stale(at, message))
+        reasons = [judge.objection(part) if type(part) is Thinking else "" for part in message.parts]
+        if not any(reasons):
+            kept.append(line)
+            continue
         parts: list[Part] = []
-        for part in message.parts:
-            reason = judge.objection(part) if type(part) is Thinking else ""
-            if not reason:
-                parts.append(part)
-                continue
-            parts += _as_text(part, reason, plan)
-            changes.append(Change(rule=reason, index=line.at, action="dropped", detail=getattr(part, "text", "")))
-        kept.append(line if parts == list(message.parts) else with_parts(line, filled(parts)))
+        for part, reason in zip(message.parts, reasons, strict=True):
+            parts += _as_text(part, reason, plan) if reason else [part]
+            if reason:
+                changes.append(Change(rule=reason, index=line.at, action="dropped", detail=getattr(part, "text", "")))
+        kept.append(with_parts(line, filled(parts)))
     return kept, changes
 
 
@@ -148,12 +160,11 @@ class _Judge:
         if self.foreign:
             return "foreign-thinking"
         wire = self.plan.policy.reasoning
-        if wire is Reasoning.SIGNED:
+        if wire is _SIGNED:
             return self._signed(part)
-        if wire in {Reasoning.NONE, Reasoning.ITEMS}:
+        if wire in _LENIENT:
             return ""
-        strange = {Signature.ITEM, Signature.OPAQUE} if wire is not Reasoning.THOUGHTS else {Signature.ITEM}
-        if part.redacted or signature_kind(part.signature) in strange:
+        if part.redacted or signature_kind(part.signature) in (_NO_THOUGHT if wire is _THOUGHTS else _NO_FIELD):
             return "foreign-thinking"
         torn = self.plan.policy.whole_signatures and not _is_whole(part.signature)
         return "invalid-signature" if torn else ""
@@ -161,10 +172,12 @@ class _Judge:
     def _signed(self, part: Thinking) -> str:
         if self.stale:
             return "stale-signature"
-        if signature_kind(part.signature) in {Signature.FIELD, Signature.ITEM}:
+        if not part.redacted and is_signature(part.signature):  # which no field name and no item is
+            return ""
+        kind = signature_kind(part.signature)
+        if kind in _ELSEWHERE:
             return "foreign-thinking"
-        valid = signature_kind(part.signature) is Signature.OPAQUE if part.redacted else is_signature(part.signature)
-        return "" if valid else "invalid-signature"
+        return "" if part.redacted and kind is Signature.OPAQUE else "invalid-signature"
 
 
 def _is_whole(signature: str | None) -> bool:
@@ -208,27 +221,35 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
         return lines, ()
     foreign = foreign_check(plan)
     bare = policy.sanitize_thought_signatures
+    usual, strict = _acceptance(plan, bare=False), _acceptance(plan, bare=True)
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not ASSISTANT or not _is_signed(message, bare):
+        if not _is_signed(message, bare):
             kept.append(line)
             continue
-        accepts = _acceptance(plan, bare=bare and foreign(message))
+        accepts = strict if bare and foreign(message) else usual
         parts = [_without_bad_signature(part, accepts) for part in message.parts]
+        if all(map(is_, parts, message.parts)):
+            kept.append(line)
+            continue
         found = [
             Change(rule="thought-signature", index=line.at, action="removed", detail=_signature(old))
             for new, old in zip(parts, message.parts, strict=True)
             if new is not old
         ]
-        kept.append(with_parts(line, parts) if found else line)
+        kept.append(with_parts(line, parts))
         changes += found
     return kept, changes
 
 
 def _is_signed(message: Message, thoroughly: bool) -> bool:
-    return any((thoroughly or type(part) is Text) and getattr(part, "signature", None) for part in message.parts)
+    if message.role is ASSISTANT:
+        for part in message.parts:
+            if (thoroughly or type(part) is Text) and getattr(part, "signature", None):
+                return True
+    return False
 
 
 def _signature(part: Part) -> str:
@@ -249,9 +270,10 @@ def _acceptance(plan: Plan, *, bare: bool) -> Callable[[Part, str], bool]:
 def _decodes(signature: str) -> bool:
     """Return whether Google's decoder takes the text: one alphabet, and no bits left over at its end."""
     letters = signature.rstrip("=")
-    coder = base64.urlsafe_b64encode if set("-_") & set(letters) else base64.b64encode
-    text = letters.translate(_STANDARD) + "=" * (-len(letters) % 4)
-    return coder(base64.b64decode(text)).decode().rstrip("=") == letters
+    if ("-" in letters or "_" in letters) and ("+" in letters or "/" in letters):
+        return False
+    tail = letters[len(letters) // 4 * 4 :].translate(_STANDARD)
+    return not tail or base64.b64encode(base64.b64decode(tail.ljust(4, "="))).decode().rstrip("=") == tail
 
 
 def _without_bad_signature(part: Part, accepts: Callable[[Part, str], bool]) -> Part:
@@ -277,10 +299,10 @@ def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines[: max(end, 0)]:
-        parts = [part for part in line.message.parts if type(part) is not Thinking]
-        if len(parts) == len(line.message.parts):
+        if not _thinks(line.message):
             kept.append(line)
             continue
+        parts = [part for part in line.message.parts if type(part) is not Thinking]
         lost = "\n".join(part.text for part in line.message.parts if type(part) is Thinking)
         kept.append(with_parts(line, filled(parts)))
         changes.append(Change(rule="past-thinking", index=line.at, action="dropped", detail=lost))
@@ -295,9 +317,9 @@ def _only_thinks(message: Message) -> bool:
 def _is_seen(message: Message, plan: Plan) -> bool:
     """Return whether the target's wire has a place for any thinking of a turn that holds nothing else."""
     wire = plan.policy.reasoning
-    if wire is Reasoning.ITEMS:
+    if wire is _ITEMS:
         return any(reasoning_item(part) is not None for part in message.parts)
-    if wire is Reasoning.SIGNED:
+    if wire is _SIGNED:
         return bool(message.parts)
     return wire is not Reasoning.NONE and any(type(p) is Thinking and not is_blank(p.text) for p in message.parts)
 

@@ -29,7 +29,7 @@ def fit_reasoning_items(lines: Sequence[Line], plan: Plan) -> Passed:
     seen: set[str] = set()
     for line in lines:
         message = line.message
-        if message.role is not ASSISTANT or not any(type(part) is Thinking for part in message.parts):
+        if not _has_items(message):
             kept.append(line)
             continue
         parts, lost = _fitted(message, plan, seen)
@@ -39,6 +39,14 @@ def fit_reasoning_items(lines: Sequence[Line], plan: Plan) -> Passed:
         elif parts:
             kept.append(line)
     return kept, changes
+
+
+def _has_items(message: Message) -> bool:
+    if message.role is ASSISTANT:
+        for part in message.parts:
+            if reasoning_item(part) is not None:
+                return True
+    return False
 
 
 def _fitted(message: Message, plan: Plan, seen: set[str]) -> tuple[list[Part], list[str]]:
@@ -102,7 +110,7 @@ def fit_item_ids(lines: Sequence[Line], plan: Plan) -> Passed:
     seen: set[str] = set()
     for line in lines:
         message = line.message
-        if message.role is not ASSISTANT:
+        if not _has_signed_text(message):
             kept.append(line)
             continue
         bare = foreign(message) or not plan.policy.store_items
@@ -116,6 +124,14 @@ def fit_item_ids(lines: Sequence[Line], plan: Plan) -> Passed:
         )
     renamed, more = rename_calls(kept, lambda message: _call_ids(message, plan))
     return renamed, [*changes, *more]
+
+
+def _has_signed_text(message: Message) -> bool:
+    if message.role is ASSISTANT:
+        for part in message.parts:
+            if type(part) is Text and part.signature is not None:
+                return True
+    return False
 
 
 def _with_text_ids(parts: Sequence[Part], bare: bool, seen: set[str]) -> tuple[Part, ...]:
@@ -151,11 +167,11 @@ def _phase_only(signature: str) -> str | None:
 
 def _call_ids(message: Message, plan: Plan) -> list[str]:
     """Return the turn's call ids; all lose their item half when any stands before every reasoning item."""
+    ids = [part.id for part in message.parts if type(part) is ToolCall]
+    if not any("|" in name for name in ids):
+        return ids
     led, apart = False, not plan.policy.store_items
-    ids: list[str] = []
     for part in message.parts:
         led = led or reasoning_item(part) is not None
-        if type(part) is ToolCall:
-            ids.append(part.id)
-            apart = apart or ("|" in part.id and not led)
+        apart = apart or (type(part) is ToolCall and "|" in part.id and not led)
     return [name.partition("|")[0] if apart else name for name in ids]

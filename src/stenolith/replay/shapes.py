@@ -130,12 +130,14 @@ def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
 
 def _is_clean(part: Part) -> bool:
     """Return whether *part* is plainly clean: most parts are ASCII, and those need no second look."""
-    if isinstance(part, Text | Thinking):
+    if type(part) is Text or type(part) is Thinking:
         return part.text.isascii()
-    if isinstance(part, ToolResult):
-        names = part.id.isascii() and part.name.isascii()
-        return names and all(type(piece) is not Text or piece.text.isascii() for piece in part.content)
-    if isinstance(part, ToolCall):
+    if type(part) is ToolResult:
+        for piece in part.content:
+            if type(piece) is Text and not piece.text.isascii():
+                return False
+        return part.id.isascii() and part.name.isascii()
+    if type(part) is ToolCall:
         return part.id.isascii() and part.name.isascii() and _is_plain(part.arguments)
     return True
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeGuard
 
 # Standard or URL-safe base64: providers emit both (googleapis/python-genai issue 2105).
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_ENDS: Final = frozenset({b"=", b"=="})
 # Ids and field names of other APIs are made of base64 characters too (spec/replay.md 3.5.3).
 _FOREIGN: Final = ("msg_", "rs_", "fc_", "call_", "reasoning")
 # Documented by Google for function calls that another model made.
@@ -24,8 +25,10 @@ def is_base64(text: str) -> bool:
     """
     if not text.isascii():
         return False
-    rest = text.encode().translate(None, _BASE64).decode()
-    return rest in {"", "=", "=="} and text.endswith(rest) and len(text) > len(rest)
+    rest = text.encode().translate(None, _BASE64)
+    if not rest:
+        return bool(text)
+    return rest in _ENDS and text.endswith(rest.decode()) and len(text) > len(rest)
 
 
 def is_signature(value: Any) -> TypeGuard[str]:

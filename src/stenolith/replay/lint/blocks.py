@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from stenolith.replay.lint.pictures import Embedded
@@ -86,17 +87,19 @@ class Blocks:
     @cached_property
     def blocks(self) -> list[Block]:
         """All blocks in order."""
-        return [block for blocks in self.split for block in blocks]
+        return list(chain.from_iterable(self.split))
 
     @cached_property
     def calls(self) -> list[Block]:
         """All tool calls in order."""
-        return [block for block in self.blocks if block.kind == self.names.call]
+        kind = self.names.call
+        return [block for block in self.blocks if block.kind == kind]
 
     @cached_property
     def results(self) -> list[Block]:
         """All tool results in order."""
-        return [block for block in self.blocks if block.kind == self.names.result]
+        kind = self.names.result
+        return [block for block in self.blocks if block.kind == kind]
 
     @cached_property
     def inner(self) -> list[tuple[Block, int, Mapping[str, Any]]]:

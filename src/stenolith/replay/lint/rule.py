@@ -23,6 +23,7 @@ class Finding(NamedTuple):
     facts: Mapping[str, Any] = {}
 
 
+_OBJECT = frozenset({dict})
 _decode = json.JSONDecoder().raw_decode
 View = TypeVar("View")
 
@@ -54,6 +55,8 @@ def run(rules: Sequence[Rule[View]], view: View) -> list[Violation]:
 
 def entries(value: Any) -> list[Mapping[str, Any]]:
     """Return the members of a list; what is no JSON object stands as an empty one."""
+    if type(value) is list and _OBJECT.issuperset(map(type, value)):  # nearly always
+        return value
     if not isinstance(value, list | tuple):
         return []
     return [item if type(item) is dict else {} for item in value]
@@ -61,7 +64,7 @@ def entries(value: Any) -> list[Mapping[str, Any]]:
 
 def word(value: Any) -> str:
     """Return *value* when it is text, else nothing."""
-    return value if isinstance(value, str) else ""
+    return value if type(value) is str or isinstance(value, str) else ""
 
 
 def is_blank(value: Any) -> bool:

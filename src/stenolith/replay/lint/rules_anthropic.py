@@ -35,8 +35,7 @@ def read(index: int, message: Mapping[str, Any]) -> list[Block]:
 
 def _block(index: int, at: int, body: Mapping[str, Any]) -> Block:
     kind = word(body.get("type"))
-    field = _ID_FIELDS.get(kind)
-    return Block(index, at, kind, body, word(body.get(field)) if field else "")
+    return Block(index, at, kind, body, word(body.get(_ID_FIELDS[kind])) if kind in _ID_FIELDS else "")
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from stenolith.replay.lint.blocks import Block, Blocks, Names
@@ -45,9 +47,25 @@ def _kind(body: Mapping[str, Any]) -> str:
     return ""
 
 
-def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
+@dataclass(frozen=True, kw_only=True)
+class Contents(Blocks):
+    """A request body seen as Gemini's contents."""
+
+    @cached_property
+    def unfit(self) -> list[Block]:
+        """The parts whose thought signature cannot be one."""
+        return [
+            block
+            for block in self.blocks
+            if "thoughtSignature" in block.body
+            and block.body["thoughtSignature"] is not None
+            and not is_signature(block.body["thoughtSignature"])
+        ]
+
+
+def view(payload: Mapping[str, Any], policy: Policy) -> Contents:
     """Return the request body as the rules see it."""
-    return Blocks(payload=payload, policy=policy, names=NAMES, read=read)
+    return Contents(payload=payload, policy=policy, names=NAMES, read=read)
 
 
 def _early_calls(seen: Blocks) -> Iterator[Finding]:
@@ -80,20 +98,12 @@ def _unsigned(seen: Blocks) -> Iterator[Finding]:
             yield seen.find(calls[0])
 
 
-def _unfit(seen: Blocks) -> Iterator[tuple[Block, bool]]:
-    """Yield parts whose signature cannot be one, and whether it is base64 at least."""
-    for block in seen.blocks:
-        value = block.body.get("thoughtSignature")
-        if value is not None and not is_signature(value):
-            yield block, is_base64(word(value))
+def _not_base64(seen: Contents) -> Iterator[Finding]:
+    return (seen.find(block) for block in seen.unfit if not is_base64(word(block.body["thoughtSignature"])))
 
 
-def _not_base64(seen: Blocks) -> Iterator[Finding]:
-    return (seen.find(block) for block, coded in _unfit(seen) if not coded)
-
-
-def _corrupted(seen: Blocks) -> Iterator[Finding]:
-    return (seen.find(block) for block, coded in _unfit(seen) if coded)
+def _corrupted(seen: Contents) -> Iterator[Finding]:
+    return (seen.find(block) for block in seen.unfit if is_base64(word(block.body["thoughtSignature"])))
 
 
 def _bad_roles(seen: Blocks) -> Iterator[Finding]:
@@ -146,7 +156,7 @@ def _encoding(seen: Blocks) -> Iterator[Finding]:
     return lone_surrogates(seen.payload, seen.body)
 
 
-RULES: Final[tuple[Rule[Blocks], ...]] = (
+RULES: Final[tuple[Rule[Contents], ...]] = (
     Rule(
         code="W-GEM-1",
         text="Please ensure that function call turn comes immediately after a user turn "

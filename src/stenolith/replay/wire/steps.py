@@ -59,7 +59,7 @@ class Conversion:
     def cleaned(self, index: int, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Return *parts* without text that the wire refuses; the report has what was cleaned."""
         found = self.cleaner.parts(parts)
-        if self.cleaner.lost:
+        if found is not parts:
             for text in self.cleaner.lost:
                 self.note(index, "cleaned", text)
             self.cleaner.lost.clear()
@@ -140,7 +140,9 @@ def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
     told: list[Part] = []  # the results of neighbouring tool messages
     first = 0
     for index, message in enumerate(messages):
-        for step in _split(index, message, conversion):
+        role, parts = message.role, conversion.cleaned(index, message.parts)
+        fits = parts and _HOME[role].issuperset(map(type, parts))
+        for step in (Step(index, role, parts),) if fits else _split(index, role, parts, conversion):
             if step.role is TOOL:
                 first = first if told else step.at
                 told += step.parts
@@ -152,10 +154,7 @@ def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
     return [*found, Step(first, TOOL, tuple(told))] if told else found
 
 
-def _split(index: int, message: Message, conversion: Conversion) -> Sequence[Step]:
-    role, parts = message.role, conversion.cleaned(index, message.parts)
-    if parts and _HOME[role].issuperset(map(type, parts)):
-        return (Step(index, role, parts),)
+def _split(index: int, role: Role, parts: tuple[Part, ...], conversion: Conversion) -> list[Step]:
     results = tuple(part for part in parts if type(part) is ToolResult)
     spoken = USER if role is TOOL else role
     words = tuple(part for part in parts if type(part) in _HOME[spoken])
