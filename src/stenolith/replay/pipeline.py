@@ -30,6 +30,9 @@ from stenolith.replay.report import Change, Hints, Line, Passed, Replayed, Sanit
 from stenolith.replay.roles import ASSISTANT
 
 
+_PICTURE: Final = frozenset({Image})
+
+
 def limit_images(lines: Sequence[Line], plan: Plan) -> Passed:
     """Bring pictures within the target's limits (section 3.5.1)."""
     if not any(map(_shows_picture, lines)):
@@ -43,10 +46,8 @@ def _shows_picture(line: Line) -> bool:
     for part in line.message.parts:
         if type(part) is Image:
             return True
-        if type(part) is ToolResult:
-            for piece in part.content:
-                if type(piece) is Image:
-                    return True
+        if type(part) is ToolResult and not _PICTURE.isdisjoint(map(type, part.content)):
+            return True
     return False
 
 
