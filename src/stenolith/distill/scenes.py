@@ -67,11 +67,13 @@ class Voices:
         return cls(several=len({atom.speaker for atom in atoms}) > 1)
 
     def words(self, atom: Atom) -> str:
-        """Return an atom's text on one line, behind its speaker's name in a room of several."""
+        """Return an atom's text on one line, behind its speaker's name in a room of several; orders are quoted."""
         text = " ".join(atom.text.split())
+        text = text if _is_calm(atom) else f"“{text}”"
         return f"{atom.speaker}: {text}" if self.several and atom.speaker else text
 
 
+_ORDERS: Final = frozenset({"instruction", "exfiltration", "role", "fence"})
 _SECTION: Final = {
     Kind.FACT: Section.BACKGROUND,
     Kind.PREFERENCE: Section.CONSTRAINTS,
@@ -177,7 +179,7 @@ def _new_scene(pile: Pile, living: Sequence[Atom], taken: Sequence[str]) -> Scen
 def _filled(scene: Scene, pile: Pile, past: Mapping[str, Atom], limits: SceneSettings, voices: Voices) -> Scene:
     heavy = sorted(pile.weights, key=lambda word: (-pile.weights[word], word))
     # The summary stands before every session, also after the moment at which something expires.
-    lasting = [atom for atom in pile.atoms if atom.expires_at is None]
+    lasting = [atom for atom in pile.atoms if atom.expires_at is None and _is_calm(atom)]
     best = sorted(lasting, key=lambda atom: (-atom.priority, -told_at(atom), atom.id))
     summary = " ".join(_sentence(voices.words(atom)) for atom in best[:2])
     return replace(
@@ -186,6 +188,11 @@ def _filled(scene: Scene, pile: Pile, past: Mapping[str, Atom], limits: SceneSet
         terms=tuple(heavy[: limits.max_terms]),
         lines=_bounded(_lines(pile.atoms, past, limits.zone, voices), pile.atoms, limits.max_lines),
     )
+
+
+def _is_calm(atom: Atom) -> bool:
+    """Say whether an atom may stand in a summary, which every prompt shows: what reads like an order may not."""
+    return _ORDERS.isdisjoint(atom.provenance.get("flags") or ())
 
 
 def _change(fresh: Scene, stored: Scene | None, now_ms: int) -> list[SceneChange]:

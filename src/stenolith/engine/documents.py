@@ -13,7 +13,11 @@ from stenolith.store.search import Layer
 
 
 def of_records(records: Sequence[Record], zone: tzinfo) -> list[Document]:
-    """Return the documents of records: their words, and speaker and day as a label."""
+    """Return the documents of records: their words, and speaker and day as a label.
+
+    What is not distilled (a statement made to be remembered, a turn that failed or that nobody asked for) has no
+    neighbours whose words would say something about it.
+    """
     return [
         Document(
             owner_id=record.owner_id,
@@ -23,8 +27,8 @@ def of_records(records: Sequence[Record], zone: tzinfo) -> list[Document]:
             label=f"{record.speaker} {day_words(record.timestamp, zone)}".strip(),
             speaker=record.speaker or record.role,
             occurred_ms=record.timestamp,
-            session_ref=record.session_ref,
-            seq=record.seq,
+            session_ref=record.session_ref if record.distillable else None,
+            seq=record.seq if record.distillable else None,
         )
         for record in records
     ]
