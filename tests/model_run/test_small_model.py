@@ -85,6 +85,10 @@ async def test_a_weak_model_breaks_nothing_and_smuggles_nothing_in(home: Any) ->
             known |= {record.record_id for record in report.recorded}
         work = await memory.work(on_progress=lambda report: print(report.to_dict(), flush=True))
         print("work:", json.dumps(work.to_dict()))
+        ended = await memory._house.jobs.listing_of_home("done") + await memory._house.jobs.listing_of_home("dead")
+        for job in ended:
+            print(job.kind, job.key, job.state, json.dumps(job.result), job.error)
+        assert any(job.result for job in ended if job.kind == "distill"), "what came of the answers is counted"
         for job in (await memory.jobs())["items"]:
             assert "Traceback" not in job["error"]
         atoms = (await memory.list("atoms", scope=ME))["items"]
