@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from stenolith.settings import Settings
 from stenolith.store.files import make_private
 from stenolith.store.inspection import Inspection
 from stenolith.store.jobs import Job, State
+from stenolith.store.usage import ModelUsage
 
 LATE_MS: Final = 15 * 60_000
 """Age after which a due job says that no worker runs."""
@@ -192,8 +193,17 @@ class Upkeep:
             "atoms_by_kind": {kind: sum(states.values()) for kind, states in atoms.items()},
             "jobs": await self.house.jobs.counts(owner_id),
             "embedder": self.house.embedder.model_id if self.house.embedder else None,
+            "model_usage": await self._usage(owner_id),
             "bytes": sum(path.stat().st_size for path in files),
         }
+
+    async def _usage(self, owner_id: int) -> list[dict[str, Any]]:
+        """Return what language models cost this owner, by day, kind of work and model."""
+        spent = await ModelUsage(self.house.database).of_owner(owner_id)
+        return [
+            {"day": account.day, "kind": account.kind, "model": account.model, **asdict(spending)}
+            for account, spending in spent.items()
+        ]
 
     async def backup(self, target: Path) -> dict[str, Any]:
         """Write the database's snapshot and every other file of the home into one zip file (0600).

@@ -188,9 +188,10 @@ class Jobs:
             return job_id
 
     async def drop(self, owner_id: int, kind: str, key: str) -> int:
-        """Delete what is left to do for a key that is deleted, and return how many jobs that was.
+        """Delete what is left to do for a key that is deleted, and for the parts of it (``key/part``).
 
-        A worker that runs one of them finds its lease lost, and what it found is discarded.
+        Returns how many jobs that was.  A worker that runs one of them finds its lease lost, and what
+        it found is discarded.
         """
         named = {"owner_id": owner_id, "kind": kind, "key": key}
         return len(await self._database.fetch(self._sql["delete_jobs_of_key"], **named))

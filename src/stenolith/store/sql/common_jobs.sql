@@ -104,7 +104,8 @@ FROM jobs WHERE state IN ('pending', 'running') GROUP BY kind, state, CASE WHEN 
 
 -- name: delete_jobs_of_key
 DELETE FROM jobs
-WHERE kind = :kind AND owner_id = :owner_id AND key = :key AND state IN ('pending', 'running', 'dead')
+WHERE kind = :kind AND owner_id = :owner_id AND state IN ('pending', 'running', 'dead')
+  AND (key = :key OR substr(key, 1, length(CAST(:key AS TEXT)) + 1) = CAST(:key AS TEXT) || '/')
 RETURNING job_id;
 
 -- name: delete_jobs_of_owner
