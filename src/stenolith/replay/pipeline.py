@@ -29,7 +29,6 @@ from stenolith.replay.policy import Policy, Reasoning, Target, resolve
 from stenolith.replay.report import Change, Hints, Line, Passed, Replayed, Sanitised
 from stenolith.replay.roles import ASSISTANT
 
-
 _PICTURE: Final = frozenset({Image})
 
 
