@@ -131,7 +131,8 @@ def _silent_calls(seen: Blocks) -> Iterator[Finding]:
 def _heavy(seen: Blocks) -> Iterator[Finding]:
     if len(seen.body) < _REQUEST // 2:  # escapes at most double a text
         return
-    total = len(serialise(seen.payload).encode(errors="surrogatepass"))
+    text = serialise(seen.payload)
+    total = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
     if total > _REQUEST:
         yield Finding("messages", {"total": total})
 
