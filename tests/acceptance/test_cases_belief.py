@@ -13,7 +13,6 @@ from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.testing.embedder import HashEmbedder
 
 U1 = Scope(user="u1", session_key="chat")
-ASKED = "asked of the owner of recall (team/a5-requests.md, 5 to 7)"
 R7 = [
     "Rule R7 blocks weekend deploys.",
     "Because of R7 nobody may deploy on Saturday or Sunday.",
@@ -61,7 +60,6 @@ async def test_C03_a_superseded_value_never_outranks_the_current_one(stage: Stag
     assert "port 22." not in found.dynamic
 
 
-@pytest.mark.xfail(reason=ASKED, strict=False)
 async def test_C03_history_is_shown_behind_what_holds(stage: Stage) -> None:
     question = "which SSH port does the gateway listen on"
     old = await stage.memory.remember("The gateway listens on SSH port 22.", scope=U1)
@@ -103,7 +101,6 @@ async def test_C05_one_refutation_reaches_every_copy_of_the_claim(stage: Stage) 
         assert atom["status"] == "superseded" or atom["needs_review"] == fixed["id"], atom["text"]
 
 
-@pytest.mark.xfail(reason=ASKED, strict=False)
 async def test_C05_the_refutation_stands_before_what_it_may_refute(stage: Stage) -> None:
     ids = [(await stage.memory.remember(claim, scope=U1, kind="constraint"))["id"] for claim in R7]
     fixed = await stage.memory.correct("Rule R7 was withdrawn on 2026-05-02", scope=U1, atom_id=ids[0])
@@ -163,7 +160,6 @@ async def test_C07_in_a_group_room_who_said_it_stays_attached(stage: Stage) -> N
     assert nobody.items == ()
 
 
-@pytest.mark.xfail(reason=ASKED, strict=False)
 async def test_C07_a_recalled_line_of_a_room_names_its_speaker(stage: Stage) -> None:
     room = Scope(user="room", session_key="kitchen")
     await stage.say("I only drink oat milk.", scope=room, speaker="ana")

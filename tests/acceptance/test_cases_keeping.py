@@ -449,7 +449,6 @@ async def test_C26_a_secret_never_reaches_the_disk(settings: Settings, tmp_path:
     _assert_nowhere(tmp_path)
 
 
-@pytest.mark.xfail(reason="asked of the owner of search (team/a5-requests.md, 8)", strict=False)
 async def test_C26_a_fragment_of_a_secret_finds_nothing(stage: Stage) -> None:
     await stage.say(_confession(), f"I noted {SECRETS['api_key']}.", scope=U1)
     await stage.memory.remember(f"The password is '{SECRETS['password']}' on staging", scope=U1)

@@ -21,9 +21,6 @@ from stenolith.testing.embedder import HashEmbedder, TroubledEmbedder
 U1 = Scope(user="u1", session_key="chat")
 
 
-ASKED = "asked of the owner of recall and search (team/a5-requests.md, 9 to 11)"
-
-
 async def test_C13_expired_and_superseded_rows_do_not_eat_the_result_slots(settings: Settings) -> None:
     async with Stage(settings, HashEmbedder()) as stage:
         soon = stage.clock() + MINUTE
@@ -41,7 +38,6 @@ async def test_C13_expired_and_superseded_rows_do_not_eat_the_result_slots(setti
         assert {item["status"] for item in items} == {"active"}
 
 
-@pytest.mark.xfail(reason=ASKED, strict=False)
 async def test_C13_words_that_have_expired_are_no_evidence_either(stage: Stage) -> None:
     soon = stage.clock() + MINUTE
     for number in range(40):
@@ -81,7 +77,6 @@ async def test_C22_chinese_words_of_two_characters_and_identifiers(stage: Stage,
     assert all(item["score"] > 0 for item in found["items"])
 
 
-@pytest.mark.xfail(reason=ASKED, strict=False)
 @pytest.mark.parametrize("query", ["用户", "花名", "小云", "itgc", "悬空", "设备"])
 async def test_C22_neighbours_in_a_session_are_no_hits(stage: Stage, query: str) -> None:
     for text in CJK:

@@ -48,6 +48,9 @@ ASKED = [
     ("Where did Caroline move from?", ["carolin", "move"], []),
     ("2026年8月2日", ["2026", "8", "2"], []),
     ("用户 NAS", ["用户", "nas"], []),
+    ("Tr0ub4dor", ["tr0ub4dor", "tr", "ub", "dor"], []),
+    ("4f9isIn7", ["4f9isin7"], []),
+    ("May 8th", ["may", "8th", "8", "th"], []),
     ("_", [], []),
     ("%", [], []),
     ("", [], []),
@@ -61,6 +64,11 @@ def test_a_question_asks_without_the_words_that_every_sentence_has(
     asked = query_terms(text)
     assert (list(asked.words), list(asked.starts)) == (words, starts)
     assert bool(asked) is bool(words or starts)
+
+
+@pytest.mark.parametrize(("text", "count"), [("session_key", 1), ("用户 NAS", 2), ("the gateway's port", 2), ("", 0)])
+def test_an_identifier_is_asked_for_once(text: str, count: int) -> None:
+    assert query_terms(text).asked == count
 
 
 def test_the_pairs_of_a_question_are_its_fallback() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC
 
 import numpy as np
@@ -11,7 +12,16 @@ from hypothesis import strategies as st
 
 from stenolith.model.text import terms
 from stenolith.recall.find import Meaning
-from stenolith.recall.fuse import Hit, Repeats, merge, put_past_behind, rank, redirect
+from stenolith.recall.fuse import (
+    Hit,
+    Repeats,
+    merge,
+    put_corrections_before,
+    put_past_behind,
+    put_whole_first,
+    rank,
+    redirect,
+)
 from stenolith.recall.query import Question, read_question
 from stenolith.recall.score import score
 from stenolith.store.matrix import Nearness, Place, build
@@ -109,6 +119,25 @@ def test_each_sentence_of_a_long_question_may_be_what_is_asked() -> None:
     assert _order("Strange weather, rain, clouds, and my coat is wet today. What is my shoe size?", rows)[0] == "b"
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("what was step 8", ["said"]), ("what was it on 8 August", ["said", "day"])],
+)
+def test_a_bare_number_is_no_day_of_the_month(text: str, found: list[str]) -> None:
+    rows = [_row("said", "gate 8 is open"), _row("day", "boats", terms="boat | 8 august 2026")]
+    question = _ask(text)
+    matches = _matches(question, rows)
+    scored = score(question, matches.asked, matches.statistics, rows, {})
+    assert sorted(row.ref_id for row in scored if row.coverage > 0) == sorted(found)
+
+
+def test_a_row_holds_its_own_words_and_not_those_of_its_neighbours() -> None:
+    rows = [_row("both", "gateway tokens"), _row("one", "gateway", context="| token | |")]
+    question = _ask("gateway tokens")
+    hits = {hit.ref_id: hit for hit in rank(question, Layer.RECORD, _matches(question, rows), None)}
+    assert (hits["both"].held, hits["one"].held) == (1.0, 0.5)
+
+
 def _nearness(
     vectors: dict[str, list[float]], query: list[float], anchors: list[list[float]] | None = None
 ) -> Nearness:
@@ -164,6 +193,19 @@ def test_the_past_stands_behind_the_present() -> None:
     found = put_past_behind([_hit("old", 0.9), _hit("mid", 0.5), _hit("new", 0.2)], {"old": "new"})
     assert [hit.ref_id for hit in found] == ["mid", "new", "old"]
     assert merge([_hit("a", 0.1)], [_hit("b", 0.3), _hit("c", 0.1)])[0].ref_id == "b"
+
+
+def test_a_correction_stands_before_what_it_may_refute_found_or_not() -> None:
+    hits = [_hit("doubted", 0.9), _hit("late", 0.5), _hit("third", 0.2), _hit("fix", 0.1)]
+    found = put_corrections_before(hits, {"doubted": "fix", "late": "unseen"})
+    assert [hit.ref_id for hit in found] == ["fix", "doubted", "unseen", "late", "third"]
+    assert put_corrections_before(hits, {}) == hits
+
+
+def test_rows_with_all_of_the_words_come_before_those_with_some() -> None:
+    hits = [replace(_hit("some", 0.9), held=0.5), replace(_hit("all", 0.4), held=1.0), _hit("near", 0.2)]
+    assert [hit.ref_id for hit in put_whole_first(hits)] == ["all", "some", "near"]
+    assert put_whole_first(hits[::2]) == hits[::2]
 
 
 @pytest.mark.parametrize(

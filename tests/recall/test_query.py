@@ -72,6 +72,22 @@ def test_a_question_that_names_nothing_is_vague(text: str, *, vague: bool) -> No
     assert read_question(text, NOW, UTC).vague is vague
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("花名", True),
+        ("用户 NAS", True),
+        ("session_key", True),
+        ("gateway port token", False),
+        ("oat milk?", False),
+        ("花名是什么？", False),
+        ("", False),
+    ],
+)
+def test_one_or_two_words_without_a_question_mark_are_plain(text: str, *, plain: bool) -> None:
+    assert read_question(text, NOW, UTC).plain is plain
+
+
 def test_sentences_are_parts_when_at_least_two_ask_something() -> None:
     assert read_question("Where is the gateway?", NOW, UTC).parts == ()
     assert read_question("Hi. Where is the gateway?", NOW, UTC).parts[-1].words == ("gateway",)

@@ -36,6 +36,7 @@ _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[A-Z]+")
 _CONNECTOR: Final = re.compile(r"[._'’@:-]+")
 _ENDING: Final = re.compile(r"(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 _IRREGULAR: Final = {"won't": "will", "can't": "can", "shan't": "shall"}
+_ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _LONGEST_TERM: Final = 64
 _stem_word = snowballstemmer.stemmer("english").stemWord
 
@@ -48,13 +49,15 @@ class QueryTerms:
     characters that stand alone (猫): look for any term that begins with one of them.  *fallback*
     are the pairs among the words: where no word hits, look for rows that hold both characters of a
     pair, each at the beginning of some term, which finds 北京大学 for the abbreviation 北大.
-    *idle* says that only stop words were asked.
+    *idle* says that only stop words were asked.  *asked* counts the words, an identifier with its
+    parts as one, and each pair of a CJK run.
     """
 
     words: tuple[str, ...]
     starts: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
     idle: bool = False
+    asked: int = 0
 
     def __bool__(self) -> bool:
         """Say whether there is anything to look for."""
@@ -86,20 +89,37 @@ def query_terms(text: str) -> QueryTerms:
     words: dict[str, None] = {}
     starts: dict[str, None] = {}
     spare: dict[str, None] = {}
+    alone: dict[str, None] = {}
     for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text)):
         token = match.group()
         if match.lastgroup == "cjk":
             asked, left = _sort_run(token)
             (starts if len(token) == 1 else words).update(dict.fromkeys(asked))
+            alone.update(dict.fromkeys(asked))
             spare.update(dict.fromkeys(left))
         else:
             plain = _ENDING.sub("", token).casefold()
-            target = spare if plain in ENGLISH_STOP_WORDS else words
-            target.update(dict.fromkeys(_word_terms(token)))
+            pieces = _asked_terms(token)
+            if plain in ENGLISH_STOP_WORDS:
+                spare.update(dict.fromkeys(pieces))
+            else:
+                words.update(dict.fromkeys(pieces))
+                alone[pieces[0]] = None
     if not words and not starts:
         return QueryTerms(words=tuple(spare), idle=True)
     pairs = tuple(word for word in words if len(word) == 2 and _CJK_CHAR.match(word))
-    return QueryTerms(words=tuple(words), starts=tuple(starts), fallback=pairs)
+    return QueryTerms(words=tuple(words), starts=tuple(starts), fallback=pairs, asked=len(alone))
+
+
+def _asked_terms(word: str) -> tuple[str, ...]:
+    """Return what one word of a question asks for: the whole word, and its parts that tell something.
+
+    A random key falls into single digits, which stand in every row's date, and into "is" and "in".
+    """
+    whole, *parts = _word_terms(word)
+    if not any(char.isalpha() for char in word) or _ORDINAL.fullmatch(word):
+        return (whole, *parts)
+    return (whole, *(part for part in parts if len(part) > 1 and part not in ENGLISH_STOP_WORDS))
 
 
 def _sort_run(run: str) -> tuple[list[str], list[str]]:

@@ -41,7 +41,8 @@ class Item:
     """One memory: an atom, a record or a scene, with the evidence it rests on.
 
     *occurred* is when it happened or was said (epoch ms).  *flags* name what is odd about it
-    (``instruction``: it reads like an order).  *superseded_by* is the id of what holds now.
+    (``instruction``: it reads like an order).  *superseded_by* is the id of what holds now,
+    *needs_review* of what may refute a ``doubted`` one.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Item:
     superseded_by: str | None = None
     flags: tuple[str, ...] = ()
     session_key: str = ""
+    needs_review: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON of one item of ``stenolith recall --json``."""
@@ -77,6 +79,7 @@ class Item:
             "superseded_by": self.superseded_by,
             "flags": list(self.flags) or None,
             "session_key": self.session_key or None,
+            "needs_review": self.needs_review or None,
         }
         return {**shape, **{key: value for key, value in more.items() if value is not None}}
 

@@ -9,10 +9,11 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
 
+from stenolith.model.atom import Atom, AtomStatus
 from stenolith.model.clock import Clock
-from stenolith.recall.assemble import STABLE_SHARE, write_dynamic, write_stable
+from stenolith.recall.assemble import STABLE_SHARE, Stable, write_dynamic, write_stable
 from stenolith.recall.context import Context, Item, Report, Request
-from stenolith.recall.fuse import STRONG_COVERAGE, Hit, merge, put_past_behind, rank, redirect
+from stenolith.recall.fuse import STRONG_COVERAGE, Hit, merge, put_corrections_before, put_past_behind, rank, redirect
 from stenolith.recall.ports import Sources
 from stenolith.recall.query import Question, read_question
 from stenolith.recall.race import Arm, Finish, Found, Race, Skipped
@@ -26,6 +27,8 @@ ENOUGH_ATOMS: Final = 3
 """Atoms suffice when one covers this much of the question, or this many are relevant by words."""
 INSTRUCTIONS: Final = 50
 SCENES: Final = 100
+DOUBTS: Final = 64
+"""Best atoms that are looked at for a later correction; more than are ever shown."""
 _FIRST_WAVE_ENDS: Final = 0.65
 _SECOND_WAVE_ENDS: Final = 0.9
 """Shares of the deadline: a slow embedder must leave time for reading what the words have found."""
@@ -92,10 +95,11 @@ class Recall:
         draft.finishes |= await self._race.run(self._first_arms(draft), draft.moment(_FIRST_WAVE_ENDS))
         present = rank(question, Layer.ATOM, draft.value("atoms_lexical"), draft.value("atoms_vector"))
         hits = await self._second_wave(draft, present)
-        items = await self._items(draft, hits)
+        stable = self._stable(draft)
+        items = await self._items(draft, hits, stable.told)
         dynamic, unfit = write_dynamic(items, request.budget_chars, self._zone)
         draft.drop("budget", unfit)
-        return Context(stable=self._stable(draft), dynamic=dynamic, items=tuple(items), report=draft.report())
+        return Context(stable=stable.text, dynamic=dynamic, items=tuple(items), report=draft.report())
 
     def _conditions(self, draft: _Draft) -> Filter:
         request = draft.request
@@ -166,7 +170,7 @@ class Recall:
         }
         if draft.finishes["atoms_vector"].degrades:
             arms["records_vector"] = partial(_skip, "the question has no vector")
-        if draft.request.as_of_ms is not None or draft.request.include_history:
+        if draft.request.as_of_ms is not None:
             arms["superseded"] = partial(_skip, "the past is asked for itself")
         return arms
 
@@ -175,15 +179,29 @@ class Recall:
         atoms = self._from.atoms
         heirs = await heirs_of(atoms, draft.owner_id, [hit.ref_id for hit in past if hit.relevant])
         found = redirect(past, heirs, present)
+        relevant = [hit.ref_id for hit in found if hit.relevant]
+        doubted = await atoms.get(draft.owner_id, relevant[:DOUBTS])
+        found = put_corrections_before(found, await self._corrections(draft, doubted))
         if draft.request.include_history:
             known = await atoms.get(draft.owner_id, [hit.ref_id for hit in found if hit.relevant])
             found = put_past_behind(found, {atom.id: atom.superseded_by or "" for atom in known})
         return Found(value=found, hits=len(found))
 
-    async def _items(self, draft: _Draft, hits: Sequence[Hit]) -> list[Item]:
+    async def _corrections(self, draft: _Draft, doubted: Sequence[Atom]) -> dict[str, str]:
+        """Return what may refute each doubted atom, when it still holds or something holds in its place."""
+        after = {atom.id: atom.needs_review for atom in doubted if atom.needs_review}
+        if not after or draft.request.as_of_ms is not None:
+            return {}
+        atoms, later = self._from.atoms, list(dict.fromkeys(after.values()))
+        heirs = await heirs_of(atoms, draft.owner_id, later)
+        active = {atom.id for atom in await atoms.get(draft.owner_id, later) if atom.status is AtomStatus.ACTIVE}
+        held = {one: one for one in active} | heirs
+        return {one: held[other] for one, other in after.items() if other in held}
+
+    async def _items(self, draft: _Draft, hits: Sequence[Hit], told: frozenset[str]) -> list[Item]:
         """Read the best hits again under the scope, without repeats, until there are enough."""
         reader = Reader(self._from)
-        wanted = Wanted(limit=draft.request.limit, allowed=self._conditions(draft))
+        wanted = Wanted(limit=draft.request.limit, allowed=self._conditions(draft), told=told)
         recent = [item_hit(atom) for atom in draft.value("recent") or ()]
         arms = {"items": partial(reader.read, draft.owner_id, [*hits, *recent], wanted)}
         draft.finishes |= await self._race.run(arms, draft.moment(1) + _GRACE_S)
@@ -194,7 +212,7 @@ class Recall:
             draft.drop(reason, count)
         return list(selection.items)
 
-    def _stable(self, draft: _Draft) -> str:
+    def _stable(self, draft: _Draft) -> Stable:
         """Return the stable block; an arm that did not answer leaves what it said last."""
         parts = {}
         for name in ("persona", "instructions", "scenes"):
@@ -204,9 +222,9 @@ class Recall:
                 self._last[key] = finish.value
             parts[name] = self._last.get(key, ()) if finish.degrades else finish.value or ()
         budget = draft.request.budget_chars // STABLE_SHARE
-        text, unfit = write_stable(parts["persona"], parts["instructions"], parts["scenes"], budget)
-        draft.drop("profile budget", unfit)
-        return text
+        stable = write_stable(parts["persona"], parts["instructions"], parts["scenes"], budget)
+        draft.drop("profile budget", stable.unfit)
+        return stable
 
 
 async def _skip(reason: str) -> Found:

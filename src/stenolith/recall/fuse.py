@@ -35,7 +35,8 @@ class Hit:
     """A row with its place in the ranking.
 
     *relevant*: it has to do with the question.  *evidence*: so much that raw words said it, which is
-    asked of a record before it is volunteered; a question or a nod is no evidence.
+    asked of a record before it is volunteered; a question or a nod is no evidence.  *held* is the
+    share of the asked terms in the row itself, not its neighbours; *near*: relevant by meaning alone.
     """
 
     ref_id: str
@@ -44,6 +45,8 @@ class Hit:
     coverage: float
     relevant: bool
     evidence: bool = False
+    held: float = 0.0
+    near: bool = False
 
 
 def rank(question: Question, layer: Layer, matches: Matches | None, meaning: Meaning | None) -> list[Hit]:
@@ -69,6 +72,8 @@ def rank(question: Question, layer: Layer, matches: Matches | None, meaning: Mea
             relevant=_is_relevant(row.coverage, affinity.get(row.ref_id), row.closeness),
             evidence=candidates[row.ref_id].declarative >= A_STATEMENT
             and _is_evidence(row.coverage, affinity.get(row.ref_id)),
+            held=row.held,
+            near=_is_relevant(0.0, affinity.get(row.ref_id), row.closeness),
         )
         for row in found
     ]
@@ -117,6 +122,25 @@ def put_past_behind(hits: Sequence[Hit], successors: Mapping[str, str]) -> list[
         heir = scores.get(successors.get(hit.ref_id, ""))
         moved.append(replace(hit, score=min(hit.score, heir - _AHEAD)) if heir is not None else hit)
     return sorted(moved, key=lambda hit: -hit.score)
+
+
+def put_whole_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Move rows that hold only some of the asked terms behind those that hold all of them."""
+    least = min((hit.score for hit in hits if hit.held == 1), default=None)
+    if least is None:
+        return list(hits)
+    moved = [hit if hit.held == 1 else replace(hit, score=min(hit.score, least - _AHEAD)) for hit in hits]
+    return sorted(moved, key=lambda hit: -hit.score)
+
+
+def put_corrections_before(hits: Sequence[Hit], corrections: Mapping[str, str]) -> list[Hit]:
+    """Put before each doubted row the one that may refute it, whether it was found or not."""
+    best = {hit.ref_id: hit for hit in hits}
+    for hit in hits:
+        after = corrections.get(hit.ref_id)
+        if after is not None and (after not in best or best[after].score <= hit.score):
+            best[after] = replace(hit, ref_id=after, score=hit.score + _AHEAD)
+    return sorted(best.values(), key=lambda hit: -hit.score)
 
 
 class Repeats:

@@ -15,6 +15,9 @@ Scan = Callable[[str], tuple[str, ...]]
 """Names what is suspicious about a text; the engine hands in the one that admission uses."""
 ORDERS: Final = frozenset({"instruction", "exfiltration", "role", "fence"})
 """Findings that make a memory read like an order to the model."""
+DOUBTED: Final = "doubted"
+"""Flag of an atom that a later correction may refute."""
+_SHOWN: Final = ORDERS | {DOUBTED}
 
 
 def no_scan(_text: str) -> tuple[str, ...]:
@@ -24,12 +27,18 @@ def no_scan(_text: str) -> tuple[str, ...]:
 
 def flagged(item: Item, scan: Scan) -> Item:
     """Return *item* with a flag for each way in which its text reads like an order."""
-    return replace(item, flags=tuple(sorted({*scan(item.text), *item.flags} & ORDERS)))
+    return replace(item, flags=tuple(sorted({*scan(item.text), *item.flags} & _SHOWN)))
+
+
+def admission_flags(atom: Atom) -> tuple[str, ...]:
+    """Return what admission found suspicious about *atom*."""
+    noted = atom.provenance.get("flags")
+    return tuple(noted) if isinstance(noted, list) else ()
 
 
 def atom_item(atom: Atom, score: float) -> Item:
     """Return an atom as an item; what admission flagged stays flagged."""
-    noted = atom.provenance.get("flags")
+    doubts = (DOUBTED,) if atom.needs_review else ()
     return Item(
         id=atom.id,
         layer="atom",
@@ -41,8 +50,9 @@ def atom_item(atom: Atom, score: float) -> Item:
         status=atom.status.value,
         speaker=atom.speaker,
         superseded_by=atom.superseded_by,
-        flags=tuple(noted) if isinstance(noted, list) else (),
+        flags=(*admission_flags(atom), *doubts),
         session_key=atom.session_key,
+        needs_review=atom.needs_review,
     )
 
 

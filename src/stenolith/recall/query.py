@@ -14,6 +14,7 @@ READ_FIRST: Final = 1000
 READ_LAST: Final = 3000
 """Characters that are read of the beginning and of the end of a long text: people paste files around their question."""
 _MOST_PARTS: Final = 12
+_PLAIN_WORDS: Final = 2
 _PART: Final = re.compile(r"[？?。！!；;\n]+|\.\s|另外|此外|\balso,|\band also\b", re.IGNORECASE)
 _WHEN: Final = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow (?:long|many (?:days|weeks|months|years))\b"
@@ -53,7 +54,8 @@ class Question:
     """What is asked.
 
     *parts* are its sentences' terms when at least two ask something.  *vague*: it names nothing
-    ("go on"), so that only what is recent can be meant.
+    ("go on"), so that only what is recent can be meant.  *plain*: it is no question but one or two
+    words to look for.
     """
 
     text: str
@@ -62,6 +64,7 @@ class Question:
     asks_when: bool
     hints: tuple[TimeHint, ...]
     vague: bool
+    plain: bool
 
     def names(self, speaker: str) -> bool:
         """Say whether the question names *speaker*, as a whole word."""
@@ -85,4 +88,5 @@ def read_question(text: str, at_ms: int, zone: tzinfo) -> Question:
         asks_when=_WHEN.search(text) is not None,
         hints=tuple(TimeHint(start_ms=span.start_ms, end_ms=span.end_ms, yearly=span.bare) for span in spans),
         vague=not whole or whole.idle or text.strip(" .。!！\n").lower() in _GO_ON,
+        plain=0 < whole.asked <= _PLAIN_WORDS and "?" not in text and "？" not in text,
     )

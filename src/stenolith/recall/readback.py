@@ -33,12 +33,13 @@ class Wanted:
     """How many items, and which may show.
 
     *volunteered* items were not searched for one by one: repeats are left out, and so are records
-    whose statement was replaced since.
+    whose statement was replaced since.  *told* are the records that the stable block states already.
     """
 
     limit: int
     allowed: Filter
     volunteered: bool = True
+    told: frozenset[str] = frozenset()
 
 
 class Reader:
@@ -49,12 +50,12 @@ class Reader:
 
     async def read(self, owner_id: int, hits: Sequence[Hit], wanted: Wanted) -> Found:
         """Return up to *limit* items that are there and may show, in the order of *hits*."""
-        choice = _Choice(wanted.volunteered)
+        choice = _Choice(wanted.volunteered, wanted.told)
         step = max(_AT_ONCE, wanted.limit)
         for start in range(0, len(hits), step):
             chunk = hits[start : start + step]
             found = await self._load(owner_id, chunk, wanted.allowed)
-            stale = await self._outdated(owner_id, found.values()) if wanted.volunteered else frozenset()
+            stale = await self._outdated(owner_id, found.values(), wanted) if wanted.volunteered else frozenset()
             for hit in chunk:
                 choice.take(found.get(hit.ref_id), outdated=hit.ref_id in stale)
                 if len(choice.items) >= wanted.limit:
@@ -83,14 +84,13 @@ class Reader:
                     found[scene.id] = scene_item(scene, scores[scene.id])
         return found
 
-    async def _outdated(self, owner_id: int, items: Iterable[Item]) -> frozenset[str]:
-        """Return the records all of whose statements were replaced or lost their ground."""
+    async def _outdated(self, owner_id: int, items: Iterable[Item], wanted: Wanted) -> frozenset[str]:
+        """Return the records all of whose statements were replaced, have expired or lost their ground."""
         records = [item.id for item in items if item.layer == Layer.RECORD.value]
         gone: set[str] = set()
         standing: set[str] = set()
         for atom in await self._from.atoms.by_record(owner_id, records) if records else ():
-            over = atom.status in {AtomStatus.SUPERSEDED, AtomStatus.WITHDRAWN}
-            (gone if over else standing).update(source.record_id for source in atom.sources)
+            (gone if _is_over(atom, wanted.allowed) else standing).update(source.record_id for source in atom.sources)
         return frozenset(gone - standing)
 
     async def _scenes(self, owner_id: int, *, archived: bool) -> list[Scene]:
@@ -101,11 +101,11 @@ class Reader:
 class _Choice:
     """Takes items in their order and leaves out what is gone or was said already."""
 
-    def __init__(self, distinct: bool) -> None:
+    def __init__(self, distinct: bool, told: frozenset[str]) -> None:
         self.items: list[Item] = []
         self.dropped: Counter[str] = Counter()
         self._repeats = Repeats() if distinct else None
-        self._known: set[str] = set()
+        self._known = set(told)
 
     def take(self, item: Item | None, *, outdated: bool) -> None:
         """Add *item*, or count why not. A record that an atom before it rests on is a repeat."""
@@ -120,6 +120,15 @@ class _Choice:
             self._known.add(item.id)
             if item.layer == Layer.ATOM.value:
                 self._known.update(source.record_id for source in item.sources)
+
+
+def _is_over(atom: Atom, allowed: Filter) -> bool:
+    """Say whether what *atom* states holds no longer; nobody may have swept what has expired since."""
+    if atom.status in {AtomStatus.SUPERSEDED, AtomStatus.WITHDRAWN}:
+        return True
+    if allowed.as_of_ms is not None:
+        return False
+    return atom.status is AtomStatus.EXPIRED or (atom.expires_at is not None and atom.expires_at <= allowed.now_ms)
 
 
 def is_allowed(atom: Atom, allowed: Filter) -> bool:

@@ -9,6 +9,7 @@ chosen on the tuning halves of LoCoMo and MemDaily, where each sits on a wide pl
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ HINT_BONUS: Final = 0.07
 """For a row of the time that the question names: a soft filter, dates in questions are often wrong."""
 COSINE_SHARE: Final = 0.05
 """What one standard deviation of the centred cosine counts."""
+_SHORT_NUMBER: Final = re.compile(r"[0-9]{1,2}")
 _TIME_WORDS: Final = frozenset(
     terms(
         "yesterday today tonight tomorrow last next ago week weekend month year day recently since Monday Tuesday"
@@ -51,13 +53,15 @@ class Scored:
     """A row and why it stands where it does.
 
     *coverage* is the share of the question that its words cover (0 to 1), *closeness* the centred
-    cosine in standard deviations, None when the row has no vector or none was asked.
+    cosine in standard deviations, None when the row has no vector or none was asked.  *held* is the
+    share of the asked terms that stand in the row itself or its label.
     """
 
     ref_id: str
     score: float
     coverage: float
     closeness: float | None
+    held: float
 
 
 def score(
@@ -74,16 +78,20 @@ def score(
     """
     weights = _weights(asked, statistics)
     sides = [weights, *_parts(question, weights)]
-    wanted = frozenset(asked.words)
+    terms_asked = len(asked.words) + len(asked.starts)
+    bare = frozenset() if question.hints else frozenset(filter(_SHORT_NUMBER.fullmatch, asked.words))
     speaker = _named(question, candidates)
     mean = max(statistics.mean_length, 1.0)
     found = []
     for candidate in candidates:
         norm = K1 * (1 - B + B * (candidate.length + candidate.context_length) / mean)
-        coverage = _coverage(_frequencies(candidate, wanted, asked.starts), sides, norm)
+        counts = _own_frequencies(candidate, asked, bare)
+        held = len(counts) / terms_asked if terms_asked else 0.0
+        _add_context(counts, candidate, frozenset(asked.words))
+        coverage = _coverage(counts, sides, norm)
         near = closeness.get(candidate.ref_id)
         total = coverage + _hints(question, candidate, speaker) + COSINE_SHARE * (near or 0.0)
-        found.append(Scored(ref_id=candidate.ref_id, score=total, coverage=coverage, closeness=near))
+        found.append(Scored(ref_id=candidate.ref_id, score=total, coverage=coverage, closeness=near, held=held))
     return sorted(found, key=lambda item: (-item.score, item.ref_id))
 
 
@@ -126,22 +134,31 @@ def _share(gained: Mapping[str, float], weights: Mapping[str, float]) -> float:
     return got / best if best > 0 else 0.0
 
 
-def _frequencies(candidate: Candidate, wanted: frozenset[str], starts: Sequence[str]) -> dict[str, float]:
-    """Return how often each asked term occurs in the row; in its context it counts less."""
+def _own_frequencies(candidate: Candidate, asked: QueryTerms, bare: frozenset[str]) -> dict[str, float]:
+    """Return how often each asked term occurs in the row.
+
+    *bare* numbers are looked for in its text alone: "step 8" does not ask for the eighth of a month.
+    """
     counts: dict[str, float] = defaultdict(float)
     own = candidate.terms.split()
-    for word in wanted.intersection(own):
-        counts[word] += own.count(word)
-    for char in starts:
+    for word in frozenset(asked.words).intersection(own):
+        times = candidate.terms.partition(" |")[0].split().count(word) if word in bare else own.count(word)
+        if times:
+            counts[word] += times
+    for char in asked.starts:
         begun = sum(1 for word in own if word.startswith(char))
         if begun:
             counts[f"{char}*"] += begun
+    return counts
+
+
+def _add_context(counts: dict[str, float], candidate: Candidate, wanted: frozenset[str]) -> None:
+    """Add the asked words of the row's neighbours, which count less."""
     if candidate.context:
         for share, part in zip(CONTEXT_SHARES, candidate.context.split("|"), strict=False):
             around = part.split()
             for word in wanted.intersection(around):
-                counts[word] += share * around.count(word)
-    return counts
+                counts[word] = counts.get(word, 0.0) + share * around.count(word)
 
 
 def _hints(question: Question, candidate: Candidate, speaker: str) -> float:

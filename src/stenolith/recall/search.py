@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final
 
 from stenolith.recall.context import SearchResult
-from stenolith.recall.fuse import put_past_behind, rank, redirect
+from stenolith.recall.fuse import Hit, put_past_behind, put_whole_first, rank, redirect
 from stenolith.recall.ports import Sources
-from stenolith.recall.query import read_question
+from stenolith.recall.query import Question, read_question
 from stenolith.recall.race import Arm, Finish, Found, Race
 from stenolith.recall.readback import Reader, Wanted, heirs_of
 from stenolith.store.search import Filter, Layer
@@ -62,7 +62,7 @@ class Search:
             "words": partial(find.by_words, owner_id, layer, question, conditions),
             "meaning": partial(find.by_meaning, owner_id, layer, question, conditions),
         }
-        if layer is Layer.ATOM and conditions.as_of_ms is None and not conditions.include_history:
+        if layer is Layer.ATOM and conditions.as_of_ms is None:
             arms["superseded"] = partial(find.by_old_words, owner_id, question)
         return arms
 
@@ -72,10 +72,19 @@ class Search:
         if "superseded" in finishes:
             past = rank(question, inquiry.layer, finishes["superseded"].value, None)
             hits = redirect(past, await heirs_of(self._from.atoms, owner_id, [hit.ref_id for hit in past]), hits)
+        if question.plain and len(question.whole.words) + len(question.whole.starts) > 1:
+            hits = put_whole_first(hits)
         if inquiry.layer is Layer.ATOM and inquiry.conditions.include_history:
             known = await self._from.atoms.get(owner_id, [hit.ref_id for hit in hits])
             hits = put_past_behind(hits, {atom.id: atom.superseded_by or "" for atom in known})
-        matching = [hit for hit in hits if hit.relevant or hit.coverage > 0]
+        matching = [hit for hit in hits if _matches(hit, question)]
         wanted = Wanted(limit=inquiry.limit, allowed=inquiry.conditions, volunteered=False)
         selection = (await Reader(self._from).read(owner_id, matching, wanted)).value
         return Found(value=(selection.items, len(matching)), hits=len(selection.items))
+
+
+def _matches(hit: Hit, question: Question) -> bool:
+    """Say whether a row is shown. A question is also answered by the turns around its words, a plain word is not."""
+    if question.plain:
+        return hit.held > 0 or hit.near
+    return hit.relevant or hit.coverage > 0
