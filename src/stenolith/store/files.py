@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from stenolith.model.identity import Scope
 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f\ud800-\udfff"%*/:<>?\\|]|^[.~]|[. ]$')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_LITTER_S = 600
+"""Age of a half-written file after which whoever wrote it is dead, in seconds."""
 _LONGEST_NAME = 200
 """Bytes of a file name before its ending; file systems allow 255."""
 
@@ -42,6 +45,7 @@ class ProjectedFiles:
     def write_persona(self, markdown: str) -> FileReport:
         """Write ``persona.md``; an empty text removes it."""
         path = self._folder / "persona.md"
+        _sweep(self._folder)
         if markdown:
             return FileReport(written=(path.name,) if write_atomic(path, markdown.encode()) else ())
         existed = path.exists()
@@ -52,10 +56,19 @@ class ProjectedFiles:
         """Make the folder hold exactly *pages*, by scene name; files that say the same are not touched."""
         wanted = {f"{safe_name(name)}.md": text.encode() for name, text in pages.items()}
         written = [name for name, data in wanted.items() if write_atomic(self._scenes / name, data)]
+        _sweep(self._scenes)
         extra = [path for path in self._scenes.glob("*.md") if path.name not in wanted]
         for path in extra:
             path.unlink(missing_ok=True)
         return FileReport(written=tuple(sorted(written)), removed=tuple(sorted(path.name for path in extra)))
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left half written: it may repeat words that were forgotten since."""
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError):
+            if path.stat().st_mtime < time.time() - _LITTER_S:
+                path.unlink()
 
 
 def folder_of(home: Path, scope: Scope) -> Path:
