@@ -159,6 +159,15 @@ def test_what_held_then_can_be_asked_of_every_reading_command(shell) -> None:
     assert [item["id"] for item in shell("list", "atoms", "--json").json["items"]] == [new["id"]]
 
 
+def test_what_replaced_a_memory_is_found_by_old_words_only_where_the_filter_allows_it(shell) -> None:
+    old = shell("remember", "Stack: Django, PostgreSQL, Redis", "--kind", "decision", "--json").json
+    shell("correct", old["id"], "Everything moved to Elixir and Mnesia")
+    words = ["search", "memories", "django postgresql"]
+    assert [item["kind"] for item in shell(*words, "--json").json["items"]] == ["decision"]
+    assert shell(*words, "--kind", "fact", "--json").json["items"] == []
+    assert shell(*words, "--until", "2020-01-01", "--json").json["items"] == []
+
+
 def test_jobs_alone_lists_the_queue(shell) -> None:
     shell("capture", "-", "--session", "s1", stdin=TURN)
     assert [item["kind"] for item in shell("jobs", "--json").json["items"]] == ["distill"]

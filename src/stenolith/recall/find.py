@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,6 +44,11 @@ class Finder:
         """Find superseded atoms that hold words of the question: `Matches`."""
         matches = await self._index.look_up_past(owner_id, question.whole)
         return Found(value=matches, hits=len(matches.candidates))
+
+    async def allowed(self, owner_id: int, layer: Layer, refs: Sequence[str], conditions: Filter) -> frozenset[str]:
+        """Return those of *refs* that *conditions* allow."""
+        rows = await self._index.rows(owner_id, layer, refs, conditions)
+        return frozenset(row.ref_id for row in rows)
 
     async def by_meaning(self, owner_id: int, layer: Layer, question: Question, conditions: Filter) -> Found:
         """Find rows that are near the question: `Meaning`. Raises `Skipped` with the reason when it cannot."""

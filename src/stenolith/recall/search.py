@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
@@ -71,7 +72,7 @@ class Search:
         hits = rank(question, inquiry.layer, finishes["words"].value, finishes["meaning"].value)
         if "superseded" in finishes:
             past = rank(question, inquiry.layer, finishes["superseded"].value, None)
-            hits = redirect(past, await heirs_of(self._from.atoms, owner_id, [hit.ref_id for hit in past]), hits)
+            hits = redirect(past, await self._heirs(owner_id, past, inquiry.conditions), hits)
         if question.plain and len(question.whole.words) + len(question.whole.starts) > 1:
             hits = put_whole_first(hits)
         if inquiry.layer is Layer.ATOM and inquiry.conditions.include_history:
@@ -81,6 +82,15 @@ class Search:
         wanted = Wanted(limit=inquiry.limit, allowed=inquiry.conditions, volunteered=False)
         selection = (await Reader(self._from).read(owner_id, matching, wanted)).value
         return Found(value=(selection.items, len(matching)), hits=len(selection.items))
+
+    async def _heirs(self, owner_id: int, past: Sequence[Hit], conditions: Filter) -> dict[str, str]:
+        """Return what replaced each superseded atom, where the search's own conditions allow it too."""
+        heirs = await heirs_of(self._from.atoms, owner_id, [hit.ref_id for hit in past])
+        narrow = (conditions.kinds, conditions.since_ms, conditions.until_ms, conditions.session_key, conditions.scene)
+        if not any(narrow):
+            return heirs
+        allowed = await self._from.finder.allowed(owner_id, Layer.ATOM, list(heirs.values()), conditions)
+        return {old: heir for old, heir in heirs.items() if heir in allowed}
 
 
 def _matches(hit: Hit, question: Question) -> bool:
