@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from reader import LLM, learned, shown
-from stage import MINUTE, said
+from stage import DAY, MINUTE, said
 
 from stenolith import Memory, Scope, Turn
 from stenolith.engine.wiring import _furnish, open_database
@@ -42,6 +42,11 @@ CITY = {"attribute": "home city", "subject": "user"}
 STORY = ("I live in Graz.", "Always answer in metric units.", "My cat is called Milo.")
 NEWS = ("I moved, I live in Linz now.", "My bicycle is red.")
 SHORT = (*STORY[1:], NEWS[1])
+HABITS = tuple(
+    (f"I prefer small commits in the {topic}, number {day} of them.", f"The {topic} keeps its tests in folder {day}.")
+    for day, topic in enumerate(("Orion gateway", "Vega billing", "Orion gateway", "Vega billing"))
+)
+"""What is said on four days: enough for a line of the persona."""
 Run = Callable[["Life"], Awaitable[Any]]
 
 
@@ -62,6 +67,8 @@ def think(prompt: Prompt) -> Said:
 def _about(text: str) -> Mapping[str, Any]:
     if "live in" in text:
         return {**CITY, "changes": "moved" in text}
+    if text.startswith("I prefer"):
+        return {"kind": "preference"}
     return {"kind": "instruction"} if text.startswith("Always") else {}
 
 
@@ -196,6 +203,15 @@ async def _before_persona(life: Life) -> None:
     await life.do("scenes", "model")
 
 
+async def _before_portrait(life: Life) -> None:
+    for words in HABITS:
+        life.clock.advance(DAY)
+        await life.tell(*words)
+    await life.distill()
+    await life.do("scenes")
+    await life.do("persona")
+
+
 async def _before_journal(life: Life) -> None:
     """Record without the daily lines, as a crash between the two does."""
     turn = Turn(messages=tuple(said("user", text, life.clock()) for text in SHORT), mark=0)
@@ -213,6 +229,7 @@ STAGES: Mapping[str, tuple[Run, Run]] = {
     "scenes": (_before_scenes, lambda life: life.do("scenes")),
     "dossier": (_before_dossier, lambda life: life.do("scenes", "model")),
     "persona": (_before_persona, lambda life: life.do("persona")),
+    "portrait": (_before_portrait, lambda life: life.do("persona", "model")),
     "embed": (_before_scenes, lambda life: life.do("embed", "record")),
     "journal": (_before_journal, lambda life: life.do("journal")),
 }
