@@ -32,6 +32,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 _ID = re.compile(r"\b(?:atm|rec|scn|lin|job)_[0-9a-zA-Z]+")
 COUNTED = ("sessions", "messages", "records", "scenes", "persona_lines", "vectors", "atoms", "atoms_by_kind")
 STORIES = {"distill": (*STORY, *NEWS), "portrait": tuple(text for day in HABITS for text in day)}
+WORDED = {"dossier", "portrait"}
+"""Where a model words what rules have written: on PostgreSQL with STENOLITH_LONG=1 only, for a process takes a while."""
 PLACES = {
     "capture": {"before commit", "after commit", "open .jsonl"},
     "distill": {"before commit", "after commit", "asked extract", "asked arbiter"},
@@ -100,10 +102,12 @@ async def heal(settings: Settings, clock: FrozenClock) -> None:
 async def test_W_a_worker_killed_at_every_step_of_every_stage_loses_nothing_and_does_nothing_twice(
     settings: Settings,
 ) -> None:
-    given = {"home": str(settings.home), "database": settings.database, "stages": list(STAGES)}
+    left_out = set() if os.environ.get("STENOLITH_LONG") or not settings.database else WORDED
+    stages = [stage for stage in STAGES if stage not in left_out]
+    given = {"home": str(settings.home), "database": settings.database, "stages": stages}
     deaths = await let_them_die(given)
-    for stage, places in PLACES.items():
-        assert places <= set(deaths[stage]), stage
+    for stage in stages:
+        assert PLACES[stage] <= set(deaths[stage]), stage
         assert deaths[stage][-1] == "end"
     chosen = settings_of(given)
     assert age_litter(settings.home), "who dies while a file is written leaves its half"

@@ -177,9 +177,9 @@ async def test_W13_a_model_that_cannot_word_a_scene_keeps_its_turn_and_the_rules
 async def test_W13_a_prompt_is_bounded_however_much_there_is_to_say(settings: Settings) -> None:
     clock, scripted = FrozenClock(), model()
     async with Memory.open(settings=with_model(settings), model=scripted, now=clock) as memory:
-        told = [f"The ledger project keeps rule number {n} about item{n}: " + "so it is, " * 30 for n in range(200)]
-        for start in range(0, 200, 50):
-            messages = [said("user", text, clock.advance(1000)) for text in told[start : start + 50]]
+        told = [f"The ledger project keeps rule number {n} about item{n}: " + "so it is, " * 30 for n in range(130)]
+        for start in range(0, 130, 65):
+            messages = [said("user", text, clock.advance(1000)) for text in told[start : start + 65]]
             await memory.capture(Turn(messages=tuple(messages), mark=0), scope=ME)
         await memory.work()
         longest = {prompt.name: len(prompt.user) for prompt in sorted(scripted.asked, key=lambda one: len(one.user))}
