@@ -107,8 +107,23 @@ class DistillSettings(_Group):
     """Different days they must have been said on."""
 
 
+class ConcurrencySettings(_Group):
+    """How many jobs of a kind one worker does at once; ``llm.concurrency`` bounds calls of the model besides."""
+
+    distill: int = Field(default=4, ge=1)
+    """Sessions whose words become memories."""
+    scenes: int = Field(default=2, ge=1)
+    """Owners whose scenes are written."""
+    persona: int = Field(default=1, ge=1)
+    """Owners whose persona is judged."""
+    embed: int = Field(default=1, ge=1)
+    """Layers of an owner whose vectors are computed."""
+    journal: int = Field(default=1, ge=1)
+    """Runs that catch up lines of the daily files."""
+
+
 class PipelineSettings(_Group):
-    """When a language model reads a session; rules read every turn at once."""
+    """When a language model reads a session (rules read every turn at once), and how much a worker does at once."""
 
     every_turns: int = Field(default=5, ge=1)
     """Turns read together once a session is warm."""
@@ -116,6 +131,7 @@ class PipelineSettings(_Group):
     """Read a new session after 1 turn, then 2, 4, … up to the usual number."""
     idle_seconds: int = Field(default=600, ge=1)
     """Seconds of silence after which waiting turns are read."""
+    concurrency: ConcurrencySettings = ConcurrencySettings()
 
 
 class ReplayOverride(_Group):

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from stenolith.errors import InvalidInput, ModelUnavailable, StoreUnavailable
-from stenolith.pipeline.stages import STAGES, decide_retry
+from stenolith.pipeline.stages import STAGES, decide_retry, staffed
+from stenolith.settings import PipelineSettings
 from stenolith.store.jobs import RetryDecision
 
 
@@ -47,3 +48,13 @@ def test_every_stage_has_a_ceiling_and_a_decision() -> None:
         assert 0 < spec.ceiling_ms <= 600_000
         assert spec.retry(spec.max_attempts, ValueError("x")) is None
         assert spec.retry(spec.max_attempts - 1, ValueError("x")) is not None
+
+
+def test_settings_say_how_many_jobs_of_each_kind_run_at_once() -> None:
+    usual = PipelineSettings().concurrency.model_dump()
+    assert usual == {kind: stage.concurrency for kind, stage in STAGES.items()}
+    more = staffed({"distill": 9, "embed": 2})
+    assert (more["distill"].concurrency, more["embed"].concurrency, more["scenes"].concurrency) == (9, 2, 2)
+    assert more["distill"].ceiling_ms == STAGES["distill"].ceiling_ms
+    with pytest.raises(InvalidInput, match="dream"):
+        staffed({"dream": 1})

@@ -35,8 +35,8 @@ from stenolith.model.atom import Kind
 from stenolith.model.clock import Clock, wall_ms
 from stenolith.model.identity import Scope
 from stenolith.model.message import Message
-from stenolith.pipeline.stages import DISTILL, STAGES
-from stenolith.pipeline.worker import Worker, WorkReport
+from stenolith.pipeline.stages import DISTILL, STAGES, staffed
+from stenolith.pipeline.worker import Worker, WorkerOptions, WorkReport
 from stenolith.recall.context import Context, Request
 from stenolith.settings import Settings, load
 from stenolith.store.jobs import JobRequest
@@ -74,7 +74,8 @@ class Memory:
         self._upkeep = Upkeep(house, self._rebuilding, self.sessions.recover)
         self._tending = Tending(house, self._projections, self.sessions.recover)
         learning = Learning(house, self._projections, model)
-        self._worker = Worker(house.jobs, learning.handlers(), now_ms=house.now)
+        options = WorkerOptions(stages=staffed(house.settings.pipeline.concurrency.model_dump()))
+        self._worker = Worker(house.jobs, learning.handlers(), options, now_ms=house.now)
 
     @classmethod
     @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -91,4 +91,14 @@ STAGES: Final[Mapping[str, StageSpec]] = {
         stage(JOURNAL, 120_000),
     )
 }
-"""The stages with their defaults; the engine lays settings over them."""
+"""The stages with their defaults."""
+
+
+def staffed(concurrency: Mapping[str, int]) -> Mapping[str, StageSpec]:
+    """Return the stages with other numbers of jobs at once; kinds that are not named keep theirs.
+
+    Raises `InvalidInput` for an unknown kind.
+    """
+    if unknown := concurrency.keys() - STAGES.keys():
+        raise InvalidInput(f"kinds of jobs are {', '.join(STAGES)}; got {', '.join(sorted(unknown))}")
+    return {kind: replace(spec, concurrency=concurrency.get(kind, spec.concurrency)) for kind, spec in STAGES.items()}
