@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -359,7 +360,11 @@ async def test_W22_a_worker_that_serves_ends_what_expires_meanwhile(settings: Se
         kept = await memory.remember("The guest key is with Eva.", scope=ME, expires_at=clock() + DAY)
         await memory.work()
         clock.advance(2 * DAY)
-        await memory._tending.tidy()
+        woken = asyncio.Event()
+        tidying = asyncio.create_task(memory._tending.keep_tidy(woken.set, every_s=0.01))
+        await asyncio.wait_for(woken.wait(), 10)
+        tidying.cancel()
+        await asyncio.gather(tidying, return_exceptions=True)
         assert [atom["id"] for atom in await atoms(memory, status="expired")] == [kept["id"]]
         assert await waiting(memory, "scenes")
 

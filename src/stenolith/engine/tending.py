@@ -44,10 +44,10 @@ class Tending:
         await self._ask_for_vectors()
         await house.vectors.tend()
 
-    async def keep_tidy(self, wake: Callable[[], None]) -> None:
-        """Tidy up again and again, and *wake* the worker for what that asked for; never ends by itself."""
+    async def keep_tidy(self, wake: Callable[[], None], every_s: float = EVERY_S) -> None:
+        """Tidy up every so many seconds, and *wake* the worker for what that asked for; never ends by itself."""
         while True:
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(every_s)
             try:
                 await self.tidy()
             except StoreUnavailable as error:
