@@ -175,13 +175,17 @@ class Worker:
             eager=True,
             only=(owner_id, key),
         )
+        idle = 0
         try:
-            while await self._jobs.outstanding(owner_id, kind, key):
+            # Two looks: between a claim that finds the key busy and the next question, whoever was busy may have ended.
+            while idle < 2 and await self._jobs.outstanding(owner_id, kind, key):
                 for job in [] if crew.running else await self._jobs.claim(claim):
                     crew.start(job)
-                if not crew.running and not await self._jobs.is_running(owner_id, kind, key):
-                    break
-                await self._pause(crew)
+                if crew.running or await self._jobs.is_running(owner_id, kind, key):
+                    idle = 0
+                    await self._pause(crew)
+                else:
+                    idle += 1
             return crew.report(await self._jobs.outstanding(owner_id, kind, key))
         finally:
             await crew.dismiss()
