@@ -10,6 +10,7 @@ import os
 import re
 from contextvars import ContextVar
 from datetime import UTC, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,6 +23,7 @@ from pydantic_settings import (
     EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -163,6 +165,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="STENOLITH_",
         env_nested_delimiter="__",
+        env_ignore_empty=True,
         frozen=True,
         extra="forbid",
         use_attribute_docstrings=True,
@@ -181,6 +184,13 @@ class Settings(BaseSettings):
     distill: DistillSettings = DistillSettings()
     pipeline: PipelineSettings = PipelineSettings()
     replay: ReplaySettings = ReplaySettings()
+
+    @field_validator("home", mode="before")
+    @classmethod
+    def _named_home(cls, value: Any) -> Any:
+        if not str(value).strip():
+            raise ValueError("name a folder; an empty name would be the one you are in")
+        return value
 
     @field_validator("timezone")
     @classmethod
@@ -254,22 +264,64 @@ def load(config: Path | None = None, **given: Any) -> Settings:
             return Settings(**given)
         return first
     except ValidationError as error:
-        raise InvalidInput(_explain(error, config)) from None
-    except (ValueError, OSError) as error:
-        raise InvalidInput(f"the configuration cannot be read: {error}") from error
+        raise InvalidInput(_explain(error, _config_file.get())) from None
+    except SettingsError as error:
+        group = re.search(r'field "(\w+)"', str(error))
+        name = f"STENOLITH_{group[1].upper()}" if group else "STENOLITH_..."
+        raise InvalidInput(f"{name} names a group of settings: write {name}__NAME for each of them") from error
+    except OSError as error:
+        place = error.filename or _config_file.get() or "the configuration"
+        raise InvalidInput(f"{place} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InvalidInput(f"{_config_file.get() or 'the environment'} cannot be read: {error}") from error
     finally:
         _config_file.set(None)
 
 
 def _explain(error: ValidationError, config: Path | None) -> str:
-    where = f" (from {config} or the environment)" if config else " (from the environment or stenolith.toml)"
-    return f"setting{where}: " + "; ".join(_line(".".join(map(str, item["loc"])), item) for item in error.errors())
+    where = f"{config} or the environment" if config else "the call or the environment"
+    return f"setting (from {where}): " + "; ".join(
+        _line(".".join(map(str, item["loc"])), item) for item in error.errors()
+    )
 
 
 def _line(name: str, item: ErrorDetails) -> str:
     if _is_key(name):
         return f"{name}: a key is no setting; put it into STENOLITH_LLM__API_KEY or name a 0600 file in ..._FILE"
-    return f"{name}: {item['msg']}; got {item.get('input')!r}"
+    if item["type"] == "extra_forbidden":
+        return f"there is no {name}{_meant(name)}"
+    return f"{name}: {item['msg'].removeprefix('Value error, ')}; got {item.get('input')!r}"
+
+
+def _meant(name: str) -> str:
+    """Return the known name that is most like a misspelt one, as a question."""
+    near = get_close_matches(name, _names(Settings), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _names(group: type[BaseModel], above: str = "") -> list[str]:
+    found = []
+    for name, field in group.model_fields.items():
+        found.append(f"{above}{name}")
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            found += _names(field.annotation, f"{above}{name}.")
+    return found
+
+
+def unknown_variables() -> list[str]:
+    """Return a sentence for each variable of the environment that looks like a setting and is none.
+
+    It does when it names a group, or is nearly a name; others serve the programs around stenolith.
+    """
+    known = set(_names(Settings))
+    found = []
+    for variable in sorted(os.environ):
+        name = variable.removeprefix("STENOLITH_").lower().replace("__", ".")
+        if not variable.startswith("STENOLITH_") or name in known or _is_key(name):
+            continue
+        if "." in name or get_close_matches(name, known, n=1, cutoff=0.8):
+            found.append(f"{variable} is no setting{_meant(name)}")
+    return found
 
 
 def _is_key(name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from shell import Shell
 from stage import Stage
 
 from stenolith.settings import Settings, load
@@ -36,3 +37,12 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 def plain(tmp_path: Path) -> Settings:
     """Settings of a home on SQLite, for cases that say nothing about databases."""
     return load(home=tmp_path / "home", **QUIET)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsysbinary, monkeypatch) -> Shell:
+    """The command line in this process, on a home of its own."""
+    monkeypatch.setenv("STENOLITH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STENOLITH_TIMEZONE", "Asia/Shanghai")
+    monkeypatch.setenv("STENOLITH_EMBEDDER__KIND", "none")
+    return Shell(tmp_path / "home", capsysbinary, monkeypatch)

@@ -1,5 +1,5 @@
 """What PostgreSQL must do beyond the common contract: translation, plain errors, writers beside each other."""
-# ruff: noqa: PT012  # a transaction that fails is a block
+# a transaction that fails is a block
 
 from __future__ import annotations
 

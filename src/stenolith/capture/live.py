@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from stenolith.capture.align import alignment_digest
 from stenolith.capture.record import Draft, Scribe, open_session, require_session
+from stenolith.capture.turn import sound
 from stenolith.errors import NotFound, SequenceConflict
 from stenolith.model.identity import Scope
 from stenolith.model.message import Message
@@ -141,4 +142,5 @@ class LiveTurns:
         return await self._scribe.transcripts.extend(turn_id, session, entries, now=self._scribe.given.now())
 
     def _drafts(self, messages: Sequence[Message]) -> list[Draft]:
-        return [self._scribe.draft(index, message, alignment_digest(message)) for index, message in enumerate(messages)]
+        told = map(sound, messages)
+        return [self._scribe.draft(index, message, alignment_digest(message)) for index, message in enumerate(told)]

@@ -10,10 +10,10 @@ from typing import Any
 from stenolith.capture.align import Alignment, Known, align, alignment_digest
 from stenolith.capture.clean import clean
 from stenolith.capture.forgotten import forgotten_head
-from stenolith.capture.turn import Turn
+from stenolith.capture.turn import Turn, sound
 from stenolith.errors import InvalidInput
 from stenolith.model.identity import Scope, new_id
-from stenolith.model.message import Message, Role, message_from_dict, message_to_dict
+from stenolith.model.message import Message, Role, mended, message_from_dict, message_to_dict
 from stenolith.model.provenance import ProvenanceKind
 from stenolith.store.audit import Tombstones
 from stenolith.store.database import Database
@@ -170,7 +170,7 @@ class Scribe:
         if draft.reason:
             return draft
         cleaned = clean(kept.text(), role=kept.role, original=original)
-        draft.text = self.given.redact(cleaned.search_text if kept.role is Role.ASSISTANT else cleaned.text)
+        draft.text = mended(self.given.redact(cleaned.search_text if kept.role is Role.ASSISTANT else cleaned.text))
         draft.reason = cleaned.skip or ("" if draft.text else NO_PROSE)
         return draft
 
@@ -204,6 +204,7 @@ class Recorder:
         are durable; when it raises, nothing was stored.  Raises `InvalidInput` without a session key.
         """
         require_session(scope)
+        turn = replace(turn, messages=tuple(map(sound, turn.messages)))
         digests = [alignment_digest(message) for message in turn.messages]
         scribe, now = self._scribe, self._scribe.given.now()
         async with scribe.database.transaction():

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
-from stenolith.model.message import Message, Role, Text
+from stenolith.model.message import Message, Role, Text, mended
+
+LATEST_MS: Final = 32_503_680_000_000
+"""The year 3000: a message from later was not sent by a working clock."""
 
 
 class TurnKind(StrEnum):
@@ -72,6 +76,18 @@ class Turn:
 
 def _questions(messages: Sequence[Message], start: int) -> list[int]:
     return [index for index in range(start, len(messages)) if messages[index].role is Role.USER]
+
+
+def sound(message: Message) -> Message:
+    """Return *message* as it can be stored and reckoned with: names as valid text, and a time that can be one.
+
+    A time outside of 1970 to 3000 would make every other message of its session look old; what the host
+    gave is kept as ``timestamp_given``.
+    """
+    fixed = replace(message, speaker=mended(message.speaker), id=mended(message.id))
+    if message.timestamp is None or 0 <= message.timestamp < LATEST_MS:
+        return fixed
+    return replace(fixed, timestamp=None, extra={**message.extra, "timestamp_given": str(message.timestamp)})
 
 
 def from_texts(user: str, assistant: str, *, started: int | None = None, ended: int | None = None) -> Turn:

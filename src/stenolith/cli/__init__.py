@@ -7,8 +7,10 @@ import sys
 
 def main() -> None:
     """Run the command that the process was called with."""
-    from stenolith.cli.app import run
-
+    try:
+        from stenolith.cli.app import run
+    except KeyboardInterrupt:
+        sys.exit(130)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

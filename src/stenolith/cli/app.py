@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
+from itertools import pairwise
 
 from cyclopts import App, CycloptsError
 
 from stenolith.cli.output import note
 from stenolith.errors import StenolithError
+from stenolith.model.message import mended
 
 EXAMPLES = """
 Start here:
@@ -60,6 +62,7 @@ def build(asked: str) -> App:
         help_epilogue=EXAMPLES,
         help_format="plaintext",
         version=lambda: metadata.version("stenolith"),
+        suppress_keyboard_interrupt=False,
     )
     for order, (name, (place, summary)) in enumerate(COMMANDS.items()):
         if name != asked:
@@ -75,28 +78,47 @@ def run(arguments: Sequence[str]) -> int:
 
     0 done, 1 the operation failed, 2 the call or its input was wrong, 3 done in part.
     """
-    debug = "--debug" in arguments
+    if wrong := _wrong(arguments):
+        note(f"stenolith: {wrong}", "red")
+        return 2
     asked = next((word for word in arguments if not word.startswith("-")), "")
     try:
         code = build(asked)(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
-    except CycloptsError as error:
-        note(f"stenolith: {error}", "red")
-        note("`stenolith --help` and `stenolith COMMAND --help` show what can be said.")
-        return 2
-    except StenolithError as error:
-        if debug:
+    except (Exception, KeyboardInterrupt) as error:
+        if "--debug" in arguments and not isinstance(error, CycloptsError | KeyboardInterrupt | BrokenPipeError):
             raise
-        note(f"stenolith: {error}", "red")
-        return error.exit_code
-    except KeyboardInterrupt:
-        note("stopped")
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if debug:
-            raise
-        note(f"stenolith: {type(error).__name__}: {error} (run again with --debug to see where)", "red")
-        return 1
+        return _told(error)
     return code if isinstance(code, int) else 0
+
+
+def _wrong(arguments: Sequence[str]) -> str:
+    """Say what no command could read, in words."""
+    if ("--home", "") in pairwise(arguments) or "--home=" in arguments:
+        return "--home is empty: name a folder (`.` is the one you are in)"
+    broken = [mended(word) for word in arguments if mended(word) != word]
+    return f"{broken[0]!r} is not UTF-8: save or type it as UTF-8" if broken else ""
+
+
+def _told(error: Exception | KeyboardInterrupt) -> int:
+    """Say in one line what went wrong, and return the exit code."""
+    match error:
+        case CycloptsError():
+            note(f"stenolith: {error}", "red")
+            note("`stenolith --help` and `stenolith COMMAND --help` show what can be said.")
+            return 2
+        case StenolithError():
+            note(f"stenolith: {error}", "red")
+            return error.exit_code
+        case KeyboardInterrupt():
+            note("stopped; what was finished is kept, and the command can be run again")
+            return 130
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        case OSError():
+            why = error.strerror or str(error) or type(error).__name__
+            note(f"stenolith: {error.filename}: {why}" if error.filename else f"stenolith: {why}", "red")
+            return 1
+        case _:
+            note(f"stenolith: {type(error).__name__}: {error} (run again with --debug to see where)", "red")
+            return 1

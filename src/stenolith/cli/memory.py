@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -60,7 +61,7 @@ async def capture(file: InputFile = None, /, *, held: Held = HELD, common: Commo
         raise InvalidInput(f"--mark counts messages, so it is 0 or more; got {held.mark}")
     reading = read_messages(read_input(file), dialect=held.dialect)
     for problem in reading.problems:
-        note(f"{file or 'standard input'}: {problem}", "yellow")
+        note(f"{file or 'standard input'}, line {problem.line}: {problem.message}", "yellow")
     turn = Turn(messages=reading.messages, mark=held.mark, original=held.original, failed=held.failed)
     async with common.memory() as memory:
         report = await memory.capture(turn, scope=common.scope(held.session_id))
@@ -106,7 +107,7 @@ async def recall(
         What held then: a date or time such as 2026-08-01.
     """
     async with common.memory() as memory:
-        when = memory.moment(as_of) if as_of else None
+        when = memory.filters(as_of=as_of).as_of_ms
         limits = {"limit": limit, "budget": budget, "deadline_ms": deadline}
         context = await memory.recall(query, scope=common.scope(), as_of=when, **limits)
     emit(common.json, context.to_dict(), lambda: _tell_context(context))
@@ -184,7 +185,7 @@ async def correct(
             found = await memory.correct(target, scope=common.scope(), query=query)
         else:
             found = await memory.correct(str(new_text), scope=common.scope(), atom_id=target)
-    emit(common.json, found, lambda: _tell_atom(found))
+    emit(common.json, found, lambda: _tell_atom(found, found["needs_review"]))
     return 0
 
 
@@ -240,10 +241,10 @@ def _tell_history(versions: list[dict[str, Any]], zone: Any) -> None:
             say(f"  {version['reason']}", "dim")
 
 
-def _tell_atom(atom: dict[str, Any]) -> None:
+def _tell_atom(atom: dict[str, Any], doubtful: Sequence[str] = ()) -> None:
     say(f"{atom['id']}  {atom['kind']}, priority {atom['priority']}")
     say(f"  {atom['text']}")
     for old in atom.get("superseded", []):
         say(f"  replaces {old}", "dim")
-    for other in atom.get("needs_review", []):
+    for other in doubtful:
         say(f"  says otherwise, please look: {other}", "yellow")

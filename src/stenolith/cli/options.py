@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from stenolith.cli.output import note
 from stenolith.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ class Common:
 
     def settings(self) -> Settings:
         """Read the settings under these options."""
-        from stenolith.settings import load
+        from stenolith.settings import load, unknown_variables
 
+        for sentence in unknown_variables():
+            note(sentence, "yellow")
         given = {} if self.home is None else {"home": self.home.expanduser()}
         return load(self.config, **given)
 
@@ -80,14 +83,19 @@ def read_input(path: Path | None) -> bytes:
     """
     if path is None or str(path) == "-":
         return sys.stdin.buffer.read(MAX_INPUT_BYTES)
+    from stenolith.engine.importing import packer_of
+
     try:
         if path.stat().st_size > MAX_INPUT_BYTES:
             raise InvalidInput(
                 f"{path} is larger than {MAX_INPUT_BYTES >> 20} MiB; use `stenolith import` for big files"
             )
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from error
+    if packer := packer_of(data):
+        raise InvalidInput(f"{path} is compressed ({packer}): unpack it first")
+    return data
 
 
 def refuse_existing(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
@@ -11,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 out = Console(highlight=False, soft_wrap=True)
 """Standard output, for people."""
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -39,7 +41,12 @@ def print_json(document: Any) -> None:
 
 def say(text: str, style: str = "") -> None:
     """Print a line for people on standard output; square brackets in *text* are just brackets."""
-    out.print(Text(text, style=style))
+    out.print(Text(printable(text), style=style))
+
+
+def printable(text: str) -> str:
+    """Return *text* with control characters spelled out: a memory must not move the cursor or hide words."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def say_all(values: Mapping[str, Any]) -> None:
@@ -50,11 +57,14 @@ def say_all(values: Mapping[str, Any]) -> None:
 
 def note(text: str, style: str = "dim") -> None:
     """Print a remark on standard error."""
-    err.print(Text(text, style=style))
+    err.print(Text(printable(text), style=style))
 
 
 def moment(epoch_ms: int | None, zone: tzinfo) -> str:
     """Return a time as people read it, or a dash."""
     if epoch_ms is None:
         return "-"
-    return datetime.fromtimestamp(epoch_ms / 1000, zone).strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromtimestamp(epoch_ms / 1000, zone).isoformat(" ", "minutes")[:16]
+    except (OverflowError, ValueError, OSError):
+        return f"{epoch_ms} ms"

@@ -11,6 +11,8 @@ from stenolith.cli.memory import KindName
 from stenolith.cli.options import COMMON, Common
 from stenolith.cli.output import emit, moment, note, say
 
+SHOWN_CHARS = 500
+"""Characters of one thing that a list shows; `show` gives all."""
 Layer = Literal["memories", "conversations", "scenes"]
 
 
@@ -81,7 +83,7 @@ async def show(identifier: str, /, *, as_of: str | None = None, common: Common =
         The version that held then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        when = memory.moment(as_of) if as_of else None
+        when = memory.filters(as_of=as_of).as_of_ms
         found = await memory.show(identifier, scope=common.scope(), as_of=when)
         zone = memory.settings.zone
     emit(common.json, found, lambda: _tell_tree(found, zone, 0))
@@ -127,7 +129,7 @@ async def list_(
         The atoms that held then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        when = memory.moment(as_of) if as_of else None
+        when = memory.filters(as_of=as_of).as_of_ms
         page = await memory.list(layer, scope=common.scope(), limit=limit, cursor=cursor, status=status, as_of=when)
         zone = memory.settings.zone
     emit(common.json, page, lambda: _tell_items(page["items"], zone))
@@ -138,9 +140,11 @@ async def list_(
 
 def _tell_items(items: list[dict[str, Any]], zone: Any) -> None:
     for item in items:
-        when = moment(item.get("occurred") or item.get("timestamp") or item.get("updated_at"), zone)
+        times = (item.get(name) for name in ("occurred", "timestamp", "valid_from", "updated_at"))
+        when = moment(next((time for time in times if time is not None), None), zone)
         what = item.get("kind") or item.get("role") or item.get("status") or ""
-        say(f"{when}  {what:<11} {item.get('text') or item.get('title') or item.get('session_key')}")
+        words = str(item.get("text") or item.get("title") or item.get("session_key"))
+        say(f"{when}  {what:<11} {words if len(words) <= SHOWN_CHARS else words[:SHOWN_CHARS] + '…'}")
         say(f"                  {item['id']}", "dim")
     if not items:
         say("Nothing found.", "dim")
@@ -159,7 +163,7 @@ async def scene(name: str, /, *, as_of: str | None = None, common: Common = COMM
         As it was written then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        when = memory.moment(as_of) if as_of else None
+        when = memory.filters(as_of=as_of).as_of_ms
         found = await memory.scene(name, scope=common.scope(), as_of=when)
     emit(common.json, found, lambda: say(found["markdown"]))
     return 0
@@ -176,7 +180,7 @@ async def persona(*, as_of: str | None = None, common: Common = COMMON) -> int:
         As it was drawn then: a date or time.
     """
     async with common.memory(create=False) as memory:
-        when = memory.moment(as_of) if as_of else None
+        when = memory.filters(as_of=as_of).as_of_ms
         found = await memory.persona(scope=common.scope(), as_of=when)
     emit(common.json, found, lambda: say(found["markdown"]))
     return 0

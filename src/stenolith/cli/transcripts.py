@@ -152,7 +152,7 @@ async def repair(
 
     report = repair_file(file, dry_run=dry_run).to_dict()
     emit(common.json, report, lambda: say_all(report))
-    return 1 if str(report.get("reason") or "").startswith(("repair failed", "missing")) else 0
+    return 1 if str(report.get("reason") or "").startswith(("repair failed", "missing", "failed to read")) else 0
 
 
 async def display(file: InputFile = None, /, *, dialect: DialectName | None = None, common: Common = COMMON) -> int:

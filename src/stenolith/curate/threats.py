@@ -12,6 +12,8 @@ from typing import Final
 
 QUARANTINE: Final = frozenset({"instruction", "exfiltration"})
 """Flags with which a memory is kept and findable, but should never be injected on its own."""
+LONGEST: Final = 50_000
+"""Characters of a text that are scanned: a pasted file of megabytes must not hold up a recall."""
 
 _BIDI: Final = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _INVISIBLE: Final = re.compile(
@@ -60,8 +62,10 @@ def scan(text: str) -> tuple[str, ...]:
     """Return what is suspicious about *text*: ``bidi exfiltration fence instruction invisible role``, sorted.
 
     Letters are compared in their compatibility form with invisible characters removed, so full-width
-    or split spellings do not hide an order.
+    or split spellings do not hide an order.  Of a very long text the beginning is read, which is more than
+    any prompt shows of it.
     """
+    text = text[:LONGEST]
     seen = set()
     if _BIDI.search(text):
         seen.add("bidi")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Final
 
-from stenolith.distill.topics import told_at
+from stenolith.distill.topics import day_of, told_at
 from stenolith.distill.traits import SECTIONS
 from stenolith.model.atom import Atom
 from stenolith.model.persona import PersonaLine, PersonaStatus
@@ -111,7 +111,7 @@ def render_directory(scenes: Sequence[Scene], zone: tzinfo = UTC) -> str:
     live = sorted((scene for scene in scenes if not scene.archived), key=lambda item: (item.created_at, item.id))
     return "\n".join(
         f"- **{_flat(scene.title)}** (`{scene.name}`): {_flat(cut(scene.summary, 100))}"
-        f" [{_day(scene.updated_at, zone)}, {len(scene.lines)}]"
+        f" [{day_of(scene.updated_at, zone)}, {len(scene.lines)}]"
         for scene in live
     )
 
@@ -137,11 +137,7 @@ def render_persona(lines: Sequence[PersonaLine]) -> Markdown:
 
 
 def _note(atom: Atom, zone: tzinfo) -> str:
-    return f" ({atom.kind.value}, {_day(told_at(atom), zone)})"
-
-
-def _day(when_ms: int, zone: tzinfo) -> str:
-    return datetime.fromtimestamp(when_ms / 1000, tz=zone).date().isoformat()
+    return f" ({atom.kind.value}, {day_of(told_at(atom), zone)})"
 
 
 def _flat(text: str) -> str:

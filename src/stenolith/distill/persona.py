@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Final
 
 from stenolith.distill.derived import derived_id
 from stenolith.distill.evidence import Evidence, Gate, collect
-from stenolith.distill.topics import told_at
+from stenolith.distill.topics import day_of, told_at
 from stenolith.distill.traits import SECTIONS, STANDING, traits_of
 from stenolith.model.atom import Atom
 from stenolith.model.persona import PersonaLine, PersonaStatus
@@ -80,7 +80,7 @@ def _weigh(evidence: Evidence, scene_of: Mapping[str, str], gate: Gate, zone: tz
 
 def _days(atom: Atom, zone: tzinfo) -> set[str]:
     times = [source.timestamp for source in atom.sources if source.timestamp is not None] or [told_at(atom)]
-    return {datetime.fromtimestamp(when / 1000, tz=zone).date().isoformat() for when in times}
+    return {day_of(when, zone) for when in times}
 
 
 def _spoken(lacking: Sequence[tuple[int, str]], *, chinese: bool) -> str:

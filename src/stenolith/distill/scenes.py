@@ -6,14 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from enum import StrEnum
 from typing import Final
 
 from stenolith.distill.derived import derived_id
 from stenolith.distill.grouping import Grouping, Pile
 from stenolith.distill.titles import PERSONAL_TITLES, slug, title_of
-from stenolith.distill.topics import Tokenizer, read_corpus, told_at, topic_terms
+from stenolith.distill.topics import Tokenizer, day_of, read_corpus, told_at, topic_terms
 from stenolith.model.atom import Atom, AtomStatus, Kind
 from stenolith.model.scene import Line, Scene, Section
 from stenolith.model.text import cut, has_cjk
@@ -232,7 +232,7 @@ def _line(section: Section, twins: Sequence[Atom], past: Mapping[str, Atom], zon
     before = next((past[atom.id] for atom in reversed(twins) if atom.id in past), None)
     if before is not None and section is not Section.EVENTS and _folded(before.text) != _folded(twins[-1].text):
         end = before.valid_until if before.valid_until is not None else told_at(twins[-1])
-        day = datetime.fromtimestamp(end / 1000, tz=zone).date().isoformat()
+        day = day_of(end, zone)
         old = " ".join(before.text.split())
         text += f"（至 {day}：{old}）" if has_cjk(text) else f" (until {day}: {old})"
         cited.append(before.id)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import Final
 
@@ -111,3 +112,11 @@ def told_at(atom: Atom) -> int:
     """Return when an atom was said (epoch ms): its first dated source, else when it began to hold."""
     times = [source.timestamp for source in atom.sources if source.timestamp is not None]
     return min(times) if times else atom.valid_from
+
+
+def day_of(when_ms: int, zone: tzinfo) -> str:
+    """Return the day of a moment (epoch ms) as ISO, or an empty text for a moment that no calendar has."""
+    try:
+        return datetime.fromtimestamp(when_ms / 1000, tz=zone).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return ""

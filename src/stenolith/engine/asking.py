@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from stenolith.curate.threats import scan
 from stenolith.engine.wiring import House
 from stenolith.errors import InvalidInput
 from stenolith.model.identity import Scope
+from stenolith.model.message import mended
 from stenolith.recall.context import Context, Request
 from stenolith.recall.find import Finder
 from stenolith.recall.flow import Recall
@@ -44,6 +46,10 @@ class Asking:
     async def recall(self, scope: Scope, wish: Request) -> Context:
         """Return the context for a request under a scope."""
         _check_limit(wish.limit)
+        for name, unit, value in (("budget", "characters", wish.budget_chars), ("deadline", "ms", wish.deadline_ms)):
+            if value < 1:
+                raise InvalidInput(f"{name} is 1 or more {unit}; got {value}")
+        wish = replace(wish, query=mended(wish.query))
         return await self._recall.recall(await self._house.owners.find(scope), wish)
 
     async def search(self, layer: str, query: str, scope: Scope, *, limit: int, filters: Filter) -> dict[str, Any]:
@@ -51,7 +57,7 @@ class Asking:
         if layer not in LAYERS:
             raise InvalidInput(f"what can be searched: {', '.join(LAYERS)}; got {layer!r}")
         _check_limit(limit)
-        inquiry = Inquiry(layer=LAYERS[layer], query=query, conditions=filters, limit=limit)
+        inquiry = Inquiry(layer=LAYERS[layer], query=mended(query), conditions=filters, limit=limit)
         return (await self._search.search(await self._house.owners.find(scope), inquiry)).to_dict()
 
 

@@ -13,7 +13,7 @@ from stenolith.engine.wiring import House
 from stenolith.errors import InvalidInput, NotFound, Refused
 from stenolith.model.atom import Atom, AtomDraft, AtomStatus, Kind, Source
 from stenolith.model.identity import Scope
-from stenolith.model.message import Message, Role, Text
+from stenolith.model.message import Message, Role, Text, mended
 from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.store.atom_rows import AtomChange, Filing
 from stenolith.store.records import Record
@@ -49,18 +49,20 @@ class Curation:
     async def remember(self, scope: Scope, statement: Statement) -> dict[str, object]:
         """Keep a statement as an atom; saying it again adds a source, not an atom.
 
-        Raises `InvalidInput` for an empty text or a priority outside 0 to 100, `Refused` with the
-        gate's reason.
+        Raises `InvalidInput` for an empty text, a priority outside 0 to 100 or an end in the past,
+        `Refused` with the gate's reason.
         """
         if not 0 <= statement.priority <= 100:
             raise InvalidInput(f"priority runs from 0 to 100; got {statement.priority}")
+        if statement.expires_at is not None and statement.expires_at <= self._house.now():
+            raise InvalidInput("what has ended already cannot be remembered: the time of its end is past")
         owner_id = await self._house.owners.intern(scope)
         async with self._house.database.transaction():
             await self._house.database.lock(owner_id)
             record = await self._witness(owner_id, scope, statement.text)
             draft = self._admitted(_draft(statement, record), statement)
             await self._house.tombstones.lift(owner_id, "atoms", normal_form(draft.text))
-            change = await self._keep(owner_id, draft, _filing(draft, record, statement.key))
+            change = await self._keep(owner_id, draft, _filing(draft, record, mended(statement.key or "") or None))
             await self._projections.follow(owner_id, change)
         await self._house.journal.append([record])
         kept = (*change.added, *change.confirmed)[0]
@@ -70,10 +72,12 @@ class Curation:
     async def correct(self, scope: Scope, new_text: str, atom_id: str) -> dict[str, object]:
         """Replace one atom; copies of the old claim in other words are marked for review.
 
-        Raises `NotFound` when the owner has no such active atom.
+        The same words change nothing.  Raises `NotFound` when the owner has no such active atom.
         """
         owner_id = await self._house.owners.intern(scope)
         old = await self._active(owner_id, atom_id)
+        if old.text == new_text.strip():
+            return atom_view(old) | {"superseded": [], "needs_review": []}
         near = await self._neighbours(owner_id, old, new_text)
         async with self._house.database.transaction():
             await self._house.database.lock(owner_id)
@@ -94,7 +98,7 @@ class Curation:
     async def history(self, scope: Scope, atom_id: str) -> list[dict[str, object]]:
         """Return every version, oldest first. Raises `NotFound`."""
         owner_id = await self._house.owners.find(scope)
-        versions = await self._house.atoms.history(owner_id, atom_id)
+        versions = await self._house.atoms.history(owner_id, mended(atom_id))
         if not versions:
             raise NotFound(f"there is no atom {atom_id} under this scope")
         return [atom_view(atom) for atom in versions]
@@ -138,7 +142,7 @@ class Curation:
         return AtomChange(added=(await atoms.add(owner_id, draft, filing),))
 
     async def _active(self, owner_id: int, atom_id: str) -> Atom:
-        found = await self._house.atoms.get(owner_id, [atom_id])
+        found = await self._house.atoms.get(owner_id, [mended(atom_id)])
         if not found or found[0].status is not AtomStatus.ACTIVE:
             raise NotFound(f"there is no active atom {atom_id} under this scope")
         return found[0]

@@ -18,7 +18,7 @@ from typing import IO, Any
 from stenolith.engine import documents
 from stenolith.engine.packing import Packing
 from stenolith.engine.wiring import House
-from stenolith.errors import InvalidInput
+from stenolith.errors import InvalidInput, StoreUnavailable
 from stenolith.model.identity import Scope
 from stenolith.model.message import compact_json
 from stenolith.store.files import open_atomic
@@ -66,8 +66,11 @@ class Exporting:
 
     async def to_file(self, scope: Scope, path: Path) -> dict[str, Any]:
         """Write an export file (0600), whole or not at all."""
-        with open_atomic(path) as handle:
-            return await self.write(scope, handle)
+        try:
+            with open_atomic(path) as handle:
+                return await self.write(scope, handle)
+        except OSError as error:
+            raise StoreUnavailable(f"{path} cannot be written: {error.strerror or error}") from error
 
     async def read_all(self, scope: Scope, paths: Sequence[Path]) -> dict[str, Any]:
         """Read exports one after another and report as an import does."""

@@ -10,6 +10,7 @@ from typing import Any
 from stenolith.errors import InvalidInput
 from stenolith.model.atom import Kind
 from stenolith.model.dates import resolve
+from stenolith.model.message import mended
 from stenolith.store.search import Filter
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -29,20 +30,25 @@ def read_moment(text: str, now_ms: int, zone: tzinfo) -> tuple[int, int]:
         return int(stripped), int(stripped) + 1
     try:
         if _DATE.fullmatch(stripped):
-            day = date.fromisoformat(stripped)
-            return _midnight(day, zone), _midnight(day + timedelta(days=1), zone)
+            start = _midnight(date.fromisoformat(stripped), zone)
+            return start, _next_midnight(date.fromisoformat(stripped), zone)
         exact = datetime.fromisoformat(stripped)
+        start = round((exact if exact.tzinfo else exact.replace(tzinfo=zone)).timestamp() * 1000)
     except (ValueError, OverflowError):
         return _read_words(stripped, now_ms, zone)
-    start = round((exact if exact.tzinfo else exact.replace(tzinfo=zone)).timestamp() * 1000)
     return start, start + 1
 
 
 def _read_words(text: str, now_ms: int, zone: tzinfo) -> tuple[int, int]:
     spans = resolve(text, now_ms, zone)
-    if not spans:
+    if [(span.start_index, span.end_index) for span in spans] != [(0, len(text))]:
         raise InvalidInput(f"{text!r} is no time: write 2026-08-03, 2026-08-03T10:00+08:00, or words such as yesterday")
     return spans[0].start_ms, spans[0].end_ms
+
+
+def _next_midnight(day: date, zone: tzinfo) -> int:
+    """Return when the day ends; the last day of the calendar has no next one."""
+    return _midnight(day, zone) + 86_400_000 if day == date.max else _midnight(day + timedelta(days=1), zone)
 
 
 def _midnight(day: date, zone: tzinfo) -> int:
@@ -81,4 +87,4 @@ def _words(narrowing: Mapping[str, Any]) -> dict[str, str]:
         if value is not None and not isinstance(value, wanted):
             what = "true or false" if wanted is bool else "one text"
             raise InvalidInput(f"{name} narrows a search by {what}; got {value!r}")
-    return {name: narrowing.get(name) or "" for name in _WORDS}
+    return {name: mended(narrowing.get(name) or "") for name in _WORDS}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from stenolith.distill.markdown import Markdown, render_persona, render_scene
 from stenolith.engine.projections import Projections
@@ -12,13 +12,16 @@ from stenolith.engine.views import View, atom_view, record_view, scene_view, ses
 from stenolith.engine.wiring import House
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.model.atom import Atom, AtomStatus
-from stenolith.model.identity import Scope
+from stenolith.model.identity import Scope, is_id
+from stenolith.model.message import mended
 from stenolith.model.persona import PersonaLine
 from stenolith.model.scene import Line, Scene
 from stenolith.store.atom_rows import AtomQuery, held_at
 from stenolith.store.persona import Portrait
 
 ListedLayer = Literal["atoms", "scenes", "sessions", "records"]
+_STATUSES: Final[Mapping[str, tuple[str, ...]]] = {"atoms": tuple(AtomStatus), "scenes": ("live", "archived")}
+_DIGITS: Final = len(str(2**63))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,10 @@ class Reading:
             raise InvalidInput(f"limit runs from 1 to 10000; got {page.limit}")
         if page.as_of is not None and layer != "atoms":
             raise InvalidInput("only atoms hold for a time: ask for them with as-of")
+        known = _STATUSES.get(layer, ())
+        if page.status is not None and page.status not in known:
+            such = f"is one of {', '.join(known)}" if known else f"is nothing that {layer} have"
+            raise InvalidInput(f"status {such}; got {page.status!r}")
         owner_id = await self._house.owners.find(scope)
         match layer:
             case "atoms":
@@ -56,8 +63,6 @@ class Reading:
                 return await self._records(owner_id, scope, page)
 
     async def _atoms(self, owner_id: int, page: Page) -> View:
-        if page.status is not None and page.status not in set(AtomStatus):
-            raise InvalidInput(f"status is one of {', '.join(AtomStatus)}; got {page.status!r}")
         if page.as_of is not None:
             held = await self._house.atoms.as_of(owner_id, page.as_of, page.limit)
             return {"items": [atom_view(atom) for atom in held], "next": None}
@@ -81,6 +86,8 @@ class Reading:
 
     async def _records(self, owner_id: int, scope: Scope, page: Page) -> View:
         limit = page.limit
+        if page.cursor and not is_id(page.cursor, "rec"):
+            raise InvalidInput(f"{page.cursor!r} is not a cursor that an earlier page gave")
         records = await self._house.records.page(owner_id, page.cursor or "", limit + 1, scope.session_key)
         more = records[limit - 1].record_id if len(records) > limit else None
         return {"items": [record_view(record) for record in records[:limit]], "next": more}
@@ -88,7 +95,7 @@ class Reading:
     async def scene(self, scope: Scope, name: str, as_of: int | None = None) -> View:
         """Return a scene's Markdown and what each of its lines cites. Raises `NotFound`."""
         owner_id = await self._house.owners.find(scope)
-        scene = await self._find_scene(owner_id, name)
+        scene = await self._find_scene(owner_id, mended(name))
         if scene is not None and as_of is not None:
             scene = await self._scene_then(owner_id, scene, as_of)
         if scene is None:
@@ -135,7 +142,7 @@ class Reading:
 
     async def show(self, scope: Scope, identifier: str, as_of: int | None = None) -> View:
         """Walk down from *identifier* to the words that were said, when, and by whom. Raises `NotFound`."""
-        owner_id = await self._house.owners.find(scope)
+        owner_id, identifier = await self._house.owners.find(scope), mended(identifier)
         atoms = await self._house.atoms.get(owner_id, [identifier])
         if atoms and as_of is not None:
             versions = await self._house.atoms.history(owner_id, identifier)
@@ -183,10 +190,9 @@ class Reading:
 
 
 def _number(cursor: str | None) -> int:
-    try:
-        return int(cursor or 0)
-    except ValueError as error:
-        raise InvalidInput(f"{cursor!r} is not a cursor that an earlier page gave") from error
+    if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < _DIGITS):
+        raise InvalidInput(f"{cursor!r} is not a cursor that an earlier page gave")
+    return int(cursor or 0)
 
 
 def _page(page: Markdown) -> dict[str, Any]:

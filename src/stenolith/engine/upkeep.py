@@ -94,6 +94,13 @@ class Upkeep:
         return Check(name="files are private", problems=tuple(loose), fixed=fix)
 
     async def _journal(self, *, fix: bool) -> Check:
+        try:
+            return await self._daily_files(fix=fix)
+        except OSError as error:
+            problem = f"{error.filename or self.house.home}: {error.strerror or error}"
+            return Check(name="database and JSONL agree", problems=(problem,))
+
+    async def _daily_files(self, *, fix: bool) -> Check:
         days = [day for day in await self.house.journal.verify() if not day.agrees]
         problems = []
         for day in days:

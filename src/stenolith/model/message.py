@@ -310,6 +310,11 @@ def canonical_json(value: Any) -> str:
     return text if _encodes(text) else json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
+def mended(text: str) -> str:
+    """Return *text* with U+FFFD for each half of a surrogate pair, which no file and no database takes."""
+    return text if _encodes(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _encodes(text: str) -> bool:
     try:
         text.encode()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from stenolith.errors import NotFound, ScopeRequired
+from stenolith.errors import InvalidInput, NotFound, ScopeRequired
 from stenolith.model.identity import Scope
+from stenolith.model.message import mended
 from stenolith.store.database import Database, statements
 
 
@@ -26,6 +27,9 @@ class Owners:
     async def _look_up(self, scope: Scope, statement: str) -> int | None:
         if not (scope.team and scope.user and scope.agent):
             raise ScopeRequired
+        for name in scope.__slots__:
+            if mended(getattr(scope, name)) != getattr(scope, name):
+                raise InvalidInput(f"{name} holds half of a surrogate pair: it is no valid text")
         key = (scope.team, scope.user, scope.agent)
         if key not in self._known:
             rows = await self._database.fetch(self._sql[statement], team=scope.team, user=scope.user, agent=scope.agent)

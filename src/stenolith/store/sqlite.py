@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import apsw
 
@@ -76,14 +76,7 @@ class SqliteDatabase:
         yield
 
     async def _begin(self) -> None:
-        try:
-            await self._run("BEGIN IMMEDIATE")
-        except apsw.BusyError as error:
-            raise StoreUnavailable(f"another process kept the memory store locked for {BUSY_MS / 1000:g} s") from error
-        except apsw.FullError as error:
-            raise StoreUnavailable("the disk is full; nothing was written") from error
-        except apsw.ReadOnlyError as error:
-            raise StoreUnavailable("the memory store is read-only here; nothing was written") from error
+        await self._run("BEGIN IMMEDIATE")
 
     async def _run(self, sql: str) -> None:
         await _rows(self._writer, sql, {})
@@ -105,12 +98,14 @@ class SqliteDatabase:
         """Run one statement for each of *rows*, in one transaction."""
         if rows:
             async with self.transaction():
-                await self._writer.async_run(_write_many, self._writer, sql, rows)
+                with _in_words():
+                    await self._writer.async_run(_write_many, self._writer, sql, rows)
 
     async def script(self, sql: str, /) -> None:
         """Run several statements that take no parameters."""
         async with self.transaction():
-            await self._writer.async_run(_run_all, self._writer, sql)
+            with _in_words():
+                await self._writer.async_run(_run_all, self._writer, sql)
 
     async def copy_to(self, path: Path) -> None:
         """Write a whole, consistent copy to a new file (0600) while the store is in use."""
@@ -138,7 +133,8 @@ async def open_sqlite(path: Path) -> SqliteDatabase:
     except apsw.Error as error:
         for connection in opened:
             await connection.aclose()
-        raise StoreUnavailable(f"{path} cannot be opened as a memory store: {error}") from error
+        words = next((said for kind, said in _TROUBLES.items() if isinstance(error, kind)), str(error))
+        raise StoreUnavailable(f"{path} cannot be opened as a memory store: {words}") from error
     return SqliteDatabase(opened[0], opened[1:])
 
 
@@ -201,5 +197,30 @@ def _fetch(connection: apsw.Connection, sql: str, params: Mapping[str, Any]) -> 
 
 async def _rows(connection: apsw.AsyncConnection, sql: str, params: Mapping[str, Any]) -> list[Row]:
     """Run a statement in the connection's own thread: one hop for the whole result, not one a row."""
-    found: list[Row] = await connection.async_run(_fetch, connection, sql, params)
+    with _in_words():
+        found: list[Row] = await connection.async_run(_fetch, connection, sql, params)
     return found
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Say in words for people what the disk or another process does to the store; our own faults stay as they are."""
+    try:
+        yield
+    except tuple(_TROUBLES) as error:
+        raise StoreUnavailable(next(words for kind, words in _TROUBLES.items() if isinstance(error, kind))) from error
+
+
+_DAMAGED: Final = (
+    "its database is damaged: put the file aside; `stenolith restore` brings back a backup, and without one"
+    " `stenolith rebuild records` the conversations from the daily files"
+)
+_TROUBLES: Final[Mapping[type[apsw.Error], str]] = {
+    apsw.BusyError: f"another process kept the memory store locked for {BUSY_MS / 1000:g} s; try again",
+    apsw.FullError: "the disk is full; nothing was written: make room and try again",
+    apsw.ReadOnlyError: "the memory store is read-only for this user; nothing was written",
+    apsw.IOError: "the disk of the memory store failed to read or write; nothing was written",
+    apsw.CantOpenError: "the memory store cannot be opened by this user",
+    apsw.CorruptError: f"the memory store cannot be read, {_DAMAGED}",
+    apsw.NotADBError: f"the memory store cannot be read, {_DAMAGED}",
+}
