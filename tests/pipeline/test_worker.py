@@ -218,6 +218,25 @@ async def test_a_heartbeat_keeps_a_job_that_outlasts_its_lease(database: Databas
     assert report.done == {"distill": 1}
 
 
+async def test_a_worker_that_slept_through_its_leases_does_not_take_its_own_jobs(
+    database: Database, owner: int
+) -> None:
+    """A lid was closed: all leases have ended when the clock is seen again, and nobody else has come."""
+    clock, tries = FrozenClock(), []
+    jobs = Jobs(database, clock)
+
+    async def handle(lease: Lease) -> None:
+        tries.append(lease.job.attempts)
+        clock.advance(10 * QUICK.lease_ms)
+        await asyncio.sleep(4 * QUICK.poll_ms / 1000)
+        async with lease.commit():
+            return
+
+    await jobs.enqueue(owner, request("long"))
+    report = await Worker(jobs, {"distill": handle}, QUICK, clock).run_until_idle()
+    assert (report.done, tries) == ({"distill": 1}, [1])
+
+
 async def test_what_a_worker_found_after_losing_its_lease_is_discarded(database: Database, owner: int) -> None:
     clock = FrozenClock()
     jobs = Jobs(database, clock)

@@ -212,7 +212,7 @@ class Worker:
         rooms = crew.rooms()
         if not rooms:
             return 0
-        steal = crew.may_steal(self._now(), self._options.poll_ms)
+        steal = await crew.may_steal(self._now(), self._options.poll_ms)
         claim = Claim(worker=self._name, rooms=rooms, lease_ms=self._options.lease_ms, eager=eager, steal=steal)
         jobs = await self._jobs.claim(claim)
         for job in jobs:
@@ -265,9 +265,12 @@ class _Crew:
         rooms = {kind: spec.concurrency - busy[kind] for kind, (spec, _) in self._stages.items()}
         return {kind: room for kind, room in rooms.items() if room > 0}
 
-    def may_steal(self, now: int, poll_ms: int) -> bool:
+    async def may_steal(self, now: int, poll_ms: int) -> bool:
         """Say whether to look for lost leases: once a poll while busy, always when there is nothing else to do."""
         due = not self.running or now >= self._looked_at + poll_ms
+        if due and now >= self._looked_at + self._lease_ms // 3:
+            for job in list(self.running.values()):  # else a machine that slept would take its own jobs away
+                await self._jobs.heartbeat(job, self._lease_ms)
         self._looked_at = now if due else self._looked_at
         return due
 
