@@ -17,7 +17,7 @@ import pytest
 from shell import Done, Shell
 from stage import MINUTE, Stage, said
 
-from stenolith import InvalidInput, Memory, Scope
+from stenolith import InvalidInput, Memory, Scope, StenolithError
 from stenolith.settings import Settings
 
 U1 = Scope(user="u1", session_key="chat")
@@ -541,6 +541,22 @@ def test_two_imports_of_one_file_at_once_record_each_message_once(shell: Shell, 
     texts = [item["text"] for item in shell("list", "records", "--limit", 10_000, "--json").json["items"]]
     assert len(texts) == len(set(texts)) == total
     assert shell("doctor").code == 0
+
+
+async def test_an_error_does_not_repeat_a_whole_book(plain: Settings) -> None:
+    book = "gateway " * 50_000
+    async with Memory.open(settings=plain) as memory:
+        for wrong in (
+            memory.correct("x", scope=U1, query=book),
+            memory.show(book, scope=U1),
+            memory.scene(book, scope=U1),
+            memory.remember(book, scope=U1),
+        ):
+            with pytest.raises(StenolithError) as caught:
+                await wrong
+            assert len(str(caught.value)) < 300
+        assert (await memory.recall(book, scope=U1)).items == ()
+        assert (await memory.list("records", scope=U1))["items"] == []
 
 
 async def test_hostile_values_in_the_library_are_refused_in_words(plain: Settings) -> None:

@@ -85,9 +85,9 @@ async def test_C22_neighbours_in_a_session_are_no_hits(stage: Stage, query: str)
     assert {CJK.index(item["text"]) for item in found["items"]} == WANTED[query]
 
 
-async def test_C23_a_smaller_limit_returns_a_prefix_of_a_larger_one(settings: Settings) -> None:
+async def test_C23_a_smaller_limit_returns_a_prefix_of_a_larger_one(plain: Settings) -> None:
     words = ("gateway", "login", "token", "coffee", "garden", "boat", "oven", "bread", "fern", "sail")
-    async with Stage(settings, HashEmbedder()) as stage:
+    async with Stage(plain, HashEmbedder()) as stage:
         await stage.memory.capture(
             [
                 said("user", f"{words[n % 10]} {words[n // 10 % 10]} {words[(n * 7) % 10]} row {n}", n + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stenolith.capture.live import LiveTurns
-from stenolith.curate.admission import AdmissionSettings, Refusal, admit
+from stenolith.curate.admission import AdmissionSettings, Reason, Refusal, admit
 from stenolith.distill.reconcile import conflicts, normal_form, reconcile
 from stenolith.engine.projections import Projections
 from stenolith.engine.views import atom_view
@@ -126,7 +126,10 @@ class Curation:
         settings = AdmissionSettings(redact_secrets=self._house.settings.capture.redact_secrets)
         verdict = admit(draft, settings=settings)
         if isinstance(verdict, Refusal):
-            raise Refused(f"not kept: {verdict.reason.replace('_', ' ')}", reason=str(verdict.reason))
+            why = verdict.reason.replace("_", " ")
+            if verdict.reason is Reason.TOO_LONG:
+                why += f": a memory has {settings.max_chars} characters at most, this has {len(draft.text)}"
+            raise Refused(f"not kept: {why}", reason=str(verdict.reason))
         # A person who names no end means it to last: the gate's own guess of a task does not bind them.
         admitted = verdict.draft
         return admitted if statement.expires_at else replace(admitted, task_only=False, expires_at=None)

@@ -35,6 +35,7 @@ from stenolith.model.atom import Kind
 from stenolith.model.clock import Clock, wall_ms
 from stenolith.model.identity import Scope
 from stenolith.model.message import Message
+from stenolith.model.text import cut
 from stenolith.pipeline.stages import DISTILL, STAGES, staffed
 from stenolith.pipeline.worker import Worker, WorkerOptions, WorkReport
 from stenolith.recall.context import Context, Request
@@ -261,7 +262,7 @@ class Memory:
         if atom_id is None:
             found = await self.search("memories", str(query), scope=scope, limit=1)
             if not found["items"]:
-                raise NotFound(f"no memory matches {query!r}; nothing was changed")
+                raise NotFound(f"no memory matches {cut(str(query), 80)!r}; nothing was changed")
             atom_id = str(found["items"][0]["id"])
         return await self._curation.correct(scope, new_text, atom_id)
 

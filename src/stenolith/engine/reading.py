@@ -16,6 +16,7 @@ from stenolith.model.identity import Scope, is_id
 from stenolith.model.message import mended
 from stenolith.model.persona import PersonaLine
 from stenolith.model.scene import Line, Scene
+from stenolith.model.text import cut
 from stenolith.store.atom_rows import AtomQuery, held_at
 from stenolith.store.persona import Portrait
 
@@ -99,7 +100,7 @@ class Reading:
         if scene is not None and as_of is not None:
             scene = await self._scene_then(owner_id, scene, as_of)
         if scene is None:
-            raise NotFound(f"there is no scene {name!r} under this scope; `stenolith list scenes` names them")
+            raise NotFound(f"there is no scene {cut(name, 80)!r} under this scope; `stenolith list scenes` names them")
         cited = [atom for line in scene.lines for atom in line.atoms]
         atoms = {atom.id: atom for atom in await self._house.atoms.get(owner_id, cited)}
         return {**scene_view(scene), **_page(render_scene(scene, atoms, self._house.settings.zone))}
@@ -158,7 +159,7 @@ class Reading:
         scene = await self._find_scene(owner_id, identifier)
         if scene is not None:
             return await self._scene_node(owner_id, scene, scene.lines)
-        raise NotFound(f"{identifier!r} is no atom, record, scene or persona line under this scope")
+        raise NotFound(f"{cut(identifier, 80)!r} is no atom, record, scene or persona line under this scope")
 
     async def _persona_node(self, owner_id: int, line: PersonaLine) -> View:
         """Show a persona line over the scenes that hold its atoms."""
