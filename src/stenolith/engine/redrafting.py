@@ -71,19 +71,19 @@ class Redrafting:
     async def edit_dossiers(self, lease: Lease) -> None:
         """Edit the scenes whose facts have changed much, those with most changes first.
 
-        When half of the time a job may take is over, the rest waits for the next change.  Raises
-        `ModelUnavailable`; what was edited before is kept.
+        When half of the time a job may take is over, another job does the rest.  Raises `ModelUnavailable`;
+        what was edited before is kept.
         """
         owner_id, tally = lease.job.owner_id, Counter[str]()
         clock = asyncio.get_running_loop().time
         until = clock() + STAGES[SCENES].ceiling_ms / 2000
-        for scene in await self._due(owner_id):
-            if clock() > until:
-                break
-            await self._edit(lease, scene, tally)
+        due = await self._due(owner_id)
+        while due and clock() <= until:
+            await self._edit(lease, due.pop(0), tally)
         await self._projections.write_files(owner_id)
         async with lease.commit(dict(tally)):
-            return
+            if due:
+                await self.request_dossiers(owner_id)
 
     async def _due(self, owner_id: int) -> list[Scene]:
         seen = await self._house.cursors.of_stage(owner_id, _DOSSIER)
