@@ -83,6 +83,49 @@ async def test_a_cancelled_writer_rolls_back_and_lets_the_next_one_in(tmp_path: 
         await database.close()
 
 
+async def test_work_done_atomically_leaves_nothing_when_it_raises_or_waits_for_something_else(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+
+    async def fails() -> None:
+        await database.fetch("INSERT INTO t VALUES (1)")
+        await database.execute_many("INSERT INTO t VALUES (:a)", [{"a": 2}, {"a": 3}])
+        assert len(await database.fetch("SELECT * FROM t")) == 3
+        raise ZeroDivisionError
+
+    async def waits() -> None:
+        await database.fetch("INSERT INTO t VALUES (1)")
+        await asyncio.sleep(0)
+
+    try:
+        await database.script("CREATE TABLE t (a INTEGER)")
+        with pytest.raises(ZeroDivisionError):
+            await database.atomically(fails)
+        with pytest.raises(RuntimeError, match="waits for nothing but its database"):
+            await database.atomically(waits)
+        assert await database.fetch("SELECT * FROM t") == []
+    finally:
+        await database.close()
+
+
+async def test_a_task_cancelled_in_atomic_work_ends_when_the_work_has(tmp_path: Path) -> None:
+    database = await open_sqlite(tmp_path / "memory.db")
+    long = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000) INSERT INTO t SELECT x FROM c"
+
+    async def write() -> None:
+        await database.fetch(long)
+
+    try:
+        await database.script("CREATE TABLE t (a INTEGER)")
+        task = asyncio.ensure_future(database.atomically(write))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await database.fetch("SELECT COUNT(*) AS n FROM t") == [{"n": 200_000}]
+    finally:
+        await database.close()
+
+
 async def test_a_statement_that_returns_rows_runs_for_every_row_given(tmp_path: Path) -> None:
     database = await open_sqlite(tmp_path / "memory.db")
     try:

@@ -41,23 +41,29 @@ class LiveTurns:
         """Make the user's words durable and return the open turn."""
         require_session(scope)
         now = self._scribe.given.now()
-        async with self._scribe.database.transaction():
+
+        async def write() -> Progress:
             await self._scribe.database.lock(owner_id)
             session = await open_session(self._scribe.transcripts, owner_id, scope, now)
             entries = [draft.entry("complete") for draft in self._drafts(messages)]
             turn, _ = await self._scribe.transcripts.append(session, entries, state="open", now=now)
-        return Progress(turn_id=turn.turn_id, state="open", seq=turn.last_seq)
+            return Progress(turn_id=turn.turn_id, state="open", seq=turn.last_seq)
+
+        return await self._scribe.database.atomically(write)
 
     async def checkpoint(self, owner_id: int, turn_id: str, messages: Sequence[Message]) -> Progress:
         """Add what has happened since; these messages are partial until the turn closes.
 
         Raises `NotFound` when the owner has no such open turn.
         """
-        async with self._scribe.database.transaction():
+
+        async def write() -> Progress:
             await self._scribe.database.lock(owner_id)
             _, session = await self._open_turn(owner_id, turn_id)
             await self._extend(turn_id, session, messages, "partial")
-        return Progress(turn_id=turn_id, state="open", seq=session.head_seq + len(messages))
+            return Progress(turn_id=turn_id, state="open", seq=session.head_seq + len(messages))
+
+        return await self._scribe.database.atomically(write)
 
     async def close(
         self, owner_id: int, scope: Scope, turn_id: str, *, state: TurnState, messages: Sequence[Message] = ()
@@ -67,12 +73,15 @@ class LiveTurns:
         Only a complete turn is learned from.  Raises `NotFound` when the turn is not open, which is
         also what a second close says.
         """
-        async with self._scribe.database.transaction():
+
+        async def write() -> Progress:
             await self._scribe.database.lock(owner_id)
             turn, session = await self._open_turn(owner_id, turn_id)
             await self._extend(turn_id, session, messages, "partial")
             records = await self._finish(scope, session, turn, state)
-        return Progress(turn_id=turn_id, state=state, seq=session.head_seq + len(messages), records=tuple(records))
+            return Progress(turn_id=turn_id, state=state, seq=session.head_seq + len(messages), records=tuple(records))
+
+        return await self._scribe.database.atomically(write)
 
     async def append(
         self, owner_id: int, scope: Scope, messages: Sequence[Message], expected_seq: int, *, distillable: bool = True
@@ -83,7 +92,8 @@ class LiveTurns:
         """
         require_session(scope)
         now = self._scribe.given.now()
-        async with self._scribe.database.transaction():
+
+        async def write() -> Progress:
             await self._scribe.database.lock(owner_id)
             session = await open_session(self._scribe.transcripts, owner_id, scope, now)
             if session.head_seq != expected_seq:
@@ -97,11 +107,14 @@ class LiveTurns:
             turn, stored = await self._scribe.transcripts.append(session, entries, state="complete", now=now)
             heading = self._scribe.heading(scope, now, distillable=distillable)
             records = await self._scribe.file(session, drafts, stored, heading)
-        return Progress(turn_id=turn.turn_id, state="complete", seq=turn.last_seq, records=tuple(records))
+            return Progress(turn_id=turn.turn_id, state="complete", seq=turn.last_seq, records=tuple(records))
+
+        return await self._scribe.database.atomically(write)
 
     async def recover(self, owner_id: int, scope: Scope, turn_id: str) -> list[Record]:
         """Close one turn that its process left open, and record what was said, marked as not to be learned from."""
-        async with self._scribe.database.transaction():
+
+        async def write() -> list[Record]:
             await self._scribe.database.lock(owner_id)
             turn, session = await self._open_turn(owner_id, turn_id)
             within = Scope(
@@ -113,6 +126,8 @@ class LiveTurns:
                 task=session.task_id,
             )
             return await self._finish(within, session, turn, "failed")
+
+        return await self._scribe.database.atomically(write)
 
     async def _finish(self, scope: Scope, session: Session, turn: Turn, state: TurnState) -> list[Record]:
         now = self._scribe.given.now()

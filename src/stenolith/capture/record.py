@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from typing import Any
 
 from stenolith.capture.align import Alignment, Known, align, alignment_digest
@@ -206,20 +207,22 @@ class Recorder:
         require_session(scope)
         turn = replace(turn, messages=tuple(map(sound, turn.messages)))
         digests = [alignment_digest(message) for message in turn.messages]
+        return await self._scribe.database.atomically(partial(self._write, owner_id, scope, turn, digests))
+
+    async def _write(self, owner_id: int, scope: Scope, turn: Turn, digests: Sequence[str]) -> CaptureReport:
         scribe, now = self._scribe, self._scribe.given.now()
-        async with scribe.database.transaction():
-            await scribe.database.lock(owner_id)
-            session = await open_session(scribe.transcripts, owner_id, scope, now)
-            gone = await self._forgotten(owner_id, scope, turn, digests)
-            found = await self._align(session, turn, gone)
-            drafts = [self._draft(turn, index, digests[index]) for index in found.new]
-            if not drafts:
-                return _report(turn, found, gone, [], [])
-            state: TurnState = "failed" if turn.failed else "complete"
-            entries = [draft.entry("failed" if turn.failed else "complete") for draft in drafts]
-            stored_turn, stored = await scribe.transcripts.append(session, entries, state=state, now=now)
-            heading = scribe.heading(scope, now, distillable=turn.distillable)
-            records = await scribe.file(session, drafts, stored, heading)
+        await scribe.database.lock(owner_id)
+        session = await open_session(scribe.transcripts, owner_id, scope, now)
+        gone = await self._forgotten(owner_id, scope, turn, digests)
+        found = await self._align(session, turn, gone)
+        drafts = [self._draft(turn, index, digests[index]) for index in found.new]
+        if not drafts:
+            return _report(turn, found, gone, [], [])
+        state: TurnState = "failed" if turn.failed else "complete"
+        entries = [draft.entry("failed" if turn.failed else "complete") for draft in drafts]
+        stored_turn, stored = await scribe.transcripts.append(session, entries, state=state, now=now)
+        heading = scribe.heading(scope, now, distillable=turn.distillable)
+        records = await scribe.file(session, drafts, stored, heading)
         return replace(_report(turn, found, gone, drafts, records), turn_id=stored_turn.turn_id)
 
     async def _forgotten(self, owner_id: int, scope: Scope, turn: Turn, digests: Sequence[str]) -> int:

@@ -7,15 +7,17 @@ adds what differs (claims, full text).
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 Row = dict[str, Any]
+T = TypeVar("T")
 Dialect = Literal["sqlite", "postgres"]
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
@@ -37,6 +39,14 @@ class Database(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[None]:
         """Open, or join, the write transaction of the current task."""
+
+    async def atomically(self, work: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+        """Run *work* in a write transaction, or in the one that is open, and return its result.
+
+        *work* awaits nothing but this database: SQLite runs all of it in the writer's thread, so that a
+        transaction of many statements costs one change of threads, and raises RuntimeError for any
+        other wait.  A task that is cancelled meanwhile ends when the transaction has.
+        """
 
     async def lock(self, owner_id: int, /) -> None:
         """Stand alone among the writers of an owner until the transaction ends.
@@ -72,6 +82,16 @@ class Halves(bytes):
     """Numbers of 16 bits (IEEE 754, little end first) on their way into a vector's column."""
 
     __slots__ = ()
+
+
+async def to_its_end(step: Awaitable[T]) -> T:
+    """Await *step* to its end even when this task is cancelled meanwhile."""
+    running = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.gather(running, return_exceptions=True)
+        raise
 
 
 @cache

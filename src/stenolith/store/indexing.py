@@ -18,7 +18,7 @@ from typing import Final
 
 from stenolith.model.text import terms
 from stenolith.store.database import Database, Row, statements
-from stenolith.store.search import Layer, indexed, scoped
+from stenolith.store.search import Layer, indexed_words, scoped
 
 REACH: Final = 2
 """Neighbours on each side whose words count as context; one gave 4 points less recall, three 1 less."""
@@ -77,8 +77,7 @@ class SearchWriter:
                 await self._database.lock(owner_id)
             rows = await self._numbered([_prepare(document) for document in documents])
             await self._database.execute_many(self._sql["put_search_row"], rows)
-            alone = [row for row in rows if row["session_ref"] is None]
-            await self.put_text([(row, "") for row in alone])
+            await self.put_text([(row, "") for row in rows if row["session_ref"] is None])
             touched = _spans((row["session_ref"], row["seq"]) for row in rows)
             fresh = {row["row_id"] for row in rows}
             for session_ref, (low, high) in touched.items():
@@ -147,7 +146,7 @@ class SearchWriter:
         for row, context in rows:
             before = scoped(row["owner_id"], Layer(row["layer"]))
             texts.append(
-                {"row_id": row["row_id"], "terms": _scope(before, row["terms"]), "context": _scope(before, context)}
+                {"row_id": row["row_id"], "terms": _laid(before, row["terms"]), "context": _laid(before, context)}
             )
         await self._database.execute_many(self._sql["put_search_text"], texts)
 
@@ -190,5 +189,5 @@ def _spans(places: Iterable[tuple[int | None, int | None]]) -> Mapping[int, tupl
     return {session_ref: (min(seqs), max(seqs)) for session_ref, seqs in found.items()}
 
 
-def _scope(before: str, words: str) -> str:
-    return " ".join(before + indexed(word) for word in words.split() if word != "|")
+def _laid(before: str, words: str) -> str:
+    return indexed_words(before, [word for word in words.split() if word != "|"])

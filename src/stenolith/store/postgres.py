@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -22,7 +22,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from stenolith.errors import InvalidInput, StoreUnavailable
-from stenolith.store.database import Dialect, Row
+from stenolith.store.database import Dialect, Row, T, to_its_end
 from stenolith.store.postgres_errors import in_plain_words
 from stenolith.store.postgres_server import Server, prepare
 
@@ -87,13 +87,18 @@ class PostgresDatabase:
             try:
                 await connection.execute("BEGIN")
                 yield
-                await _to_its_end(_commit(connection))
+                await to_its_end(_commit(connection))
             except BaseException:
-                await _to_its_end(_roll_back(connection))
+                await to_its_end(_roll_back(connection))
                 raise
             finally:
                 held.connection = None
                 self._inside.reset(token)
+
+    async def atomically(self, work: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+        """Run *work* in a transaction, or in the one that is open."""
+        async with self.transaction():
+            return await work()
 
     async def lock(self, owner_id: int, /) -> None:
         """Wait until no other transaction holds the owner's lock, and hold it until this one ends."""
@@ -223,13 +228,3 @@ async def _commit(connection: Connection) -> None:
 async def _roll_back(connection: Connection) -> None:
     if connection.info.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
         await connection.execute("ROLLBACK")
-
-
-async def _to_its_end(step: Awaitable[None]) -> None:
-    """Await *step* to its end even when this task is cancelled meanwhile."""
-    running = asyncio.ensure_future(step)
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.gather(running, return_exceptions=True)
-        raise

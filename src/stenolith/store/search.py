@@ -36,7 +36,7 @@ _STATISTICS_SECONDS: Final = 20.0
 _COUNTED_ANEW: Final = 2000
 _INDEXED_WHOLE: Final = "0-9a-z_.\\-々〇ぁ-ゖァ-ヺー㐀-䶵一-鿌가-힣"
 """Characters that SQLite's tokenizer (Unicode 6.1) is known to keep inside a token."""
-_FOREIGN: Final = re.compile(f"[^{_INDEXED_WHOLE}]")
+_FOREIGN: Final = re.compile(f"[^{_INDEXED_WHOLE} ]")
 
 
 class Layer(StrEnum):
@@ -139,6 +139,12 @@ def scoped(owner_id: int, layer: Layer) -> str:
 def indexed(term: str) -> str:
     """Return *term* as the full-text table stores it: characters its tokenizer would cut at are spelled out."""
     return _FOREIGN.sub(lambda match: f"_{ord(match.group()):x}", term)
+
+
+def indexed_words(before: str, words: Sequence[str]) -> str:
+    """Return many terms as the full-text table stores them, each with *before* (see `scoped`) in front."""
+    spelled = _FOREIGN.sub(lambda match: f"_{ord(match.group()):x}", " ".join(words))
+    return before + spelled.replace(" ", f" {before}") if spelled else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

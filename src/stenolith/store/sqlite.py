@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
 import apsw
 
 from stenolith.errors import StoreUnavailable
-from stenolith.store.database import Dialect, Row
+from stenolith.store.database import Dialect, Row, T, to_its_end
 from stenolith.store.files import make_private
 
 BUSY_MS = 5000
@@ -39,7 +40,7 @@ class SqliteDatabase:
         for reader in readers:
             self._readers.put_nowait(reader)
         self._lock = asyncio.Lock()
-        self._inside: ContextVar[bool] = ContextVar("inside", default=False)
+        self._inside: ContextVar[Literal["", "task", "thread"]] = ContextVar("inside", default="")
 
     @property
     def dialect(self) -> Dialect:
@@ -55,7 +56,7 @@ class SqliteDatabase:
         async with self._lock:
             # IMMEDIATE: a deferred transaction that turns into a write fails at once, whatever the busy timeout.
             await self._begin()
-            token = self._inside.set(True)
+            token = self._inside.set("task")
             try:
                 yield
                 await asyncio.shield(self._run("COMMIT"))
@@ -64,6 +65,30 @@ class SqliteDatabase:
                 raise
             finally:
                 self._inside.reset(token)
+
+    async def atomically(self, work: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+        """Run *work* from BEGIN to COMMIT in the writer's thread, or in the transaction that is open."""
+        if self._inside.get():
+            return await work()
+        async with self._lock:
+            with _in_words():
+                return await to_its_end(self._writer.async_run(copy_context().run, self._whole, work))
+
+    def _whole(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        self._inside.set("thread")
+        writer = self._here()
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            done = _drive(work())
+            writer.execute("COMMIT")
+        except BaseException:
+            _roll_back(writer)
+            raise
+        return done
+
+    def _here(self) -> apsw.Connection:
+        """Return the writer as its own thread sees it: there its methods answer at once."""
+        return cast("apsw.Connection", self._writer)
 
     async def lock(self, _owner_id: int, /) -> None:
         """Do nothing: whoever is inside a transaction is the only writer."""
@@ -83,11 +108,13 @@ class SqliteDatabase:
 
     async def fetch(self, sql: str, /, **params: Any) -> list[Row]:
         """Run one statement and return its rows; writes open a transaction of their own."""
-        if self._inside.get():
-            return await _rows(self._writer, sql, params)
-        if not _reads(sql):
-            async with self.transaction():
+        match self._inside.get():
+            case "thread":
+                return _fetch(self._here(), sql, params)
+            case "task":
                 return await _rows(self._writer, sql, params)
+        if not _reads(sql):
+            return await self.atomically(partial(self.fetch, sql, **params))
         reader = await self._readers.get()
         try:
             return await _rows(reader, sql, params)
@@ -97,15 +124,24 @@ class SqliteDatabase:
     async def execute_many(self, sql: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run one statement for each of *rows*, in one transaction."""
         if rows:
-            async with self.transaction():
-                with _in_words():
-                    await self._writer.async_run(_write_many, self._writer, sql, rows)
+            await self._write(partial(_write_many, sql=sql, rows=rows), partial(self.execute_many, sql, rows))
 
     async def script(self, sql: str, /) -> None:
         """Run several statements that take no parameters."""
-        async with self.transaction():
-            with _in_words():
-                await self._writer.async_run(_run_all, self._writer, sql)
+        await self._write(partial(_run_all, sql=sql), partial(self.script, sql))
+
+    async def _write(
+        self, step: Callable[[apsw.Connection], None], whole: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Take one *step* of the transaction that is open, or do the *whole* of it in a transaction of its own."""
+        match self._inside.get():
+            case "thread":
+                step(self._here())
+            case "task":
+                with _in_words():
+                    await self._writer.async_run(step, self._writer)
+            case "":
+                await self.atomically(whole)
 
     async def copy_to(self, path: Path) -> None:
         """Write a whole, consistent copy to a new file (0600) while the store is in use."""
@@ -163,6 +199,16 @@ def _set_up(connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MS)
     connection.pragma("journal_mode", "wal")
     _run_all(connection, _PRAGMAS)
+
+
+def _drive(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never has to wait."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return cast("T", end.value)
+    work.close()
+    raise RuntimeError("what runs in one transaction waits for nothing but its database")
 
 
 def _reads(sql: str) -> bool:

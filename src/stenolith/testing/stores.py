@@ -63,6 +63,20 @@ class DatabaseContract:
                 raise LookupError
         assert await Owners(database).every() == []
 
+    async def test_work_done_atomically_is_written_whole_or_not_at_all(self, database: Database) -> None:
+        """It joins the transaction that is open, and gives back what the work returned."""
+
+        async def write() -> int:
+            return await Owners(database).intern(Scope(user="ana"))
+
+        with pytest.raises(LookupError):
+            async with database.transaction():
+                await database.atomically(write)
+                raise LookupError
+        assert await Owners(database).every() == []
+        made = await database.atomically(write)
+        assert await Owners(database).every() == [(made, Scope(user="ana"))]
+
     async def test_the_outbox_rolls_back_with_its_message(self, database: Database) -> None:
         """A job enqueued in a failed transaction does not exist, one in a committed transaction does."""
         owner, _ = await two_owners(database)
