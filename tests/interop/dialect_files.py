@@ -66,7 +66,7 @@ openai_assistant = record(
 )  # fmt: skip
 openai_tool = record(
     {"role": st.just("tool"), "tool_call_id": ids, "content": words | st.lists(openai_text, max_size=2)},
-    {"name": names, "extra_key": values},
+    {"name": names, "extra_key": values, "synthetic": st.just(True)},
 )
 openai_function = record({"role": st.just("function"), "name": names, "content": words})
 openai_chat = st.lists(
@@ -86,6 +86,7 @@ anthropic_result = record(
     {
         "content": words | st.lists(anthropic_text | anthropic_image | strange, max_size=3),
         "is_error": st.booleans(),
+        "synthetic": st.just(True),
         **cache,
     },
 )
@@ -197,7 +198,7 @@ claw_result = record(
         "role": st.just("toolResult"), "toolCallId": ids, "toolName": names, "isError": st.booleans(), "timestamp": stamps,
         "content": st.lists(claw_text | claw_image, max_size=3) | words,
     },
-    {"details": objects},
+    {"details": objects | st.just({"openclawSyntheticMissingToolResult": True})},
 )  # fmt: skip
 claw_custom = record(
     {

@@ -40,6 +40,32 @@ def test_t24_every_alias_of_a_results_id_is_its_id(alias):
     assert message.parts == (ToolResult(id="call_1", name="read", content=(Text(text="x"),)),)
 
 
+@pytest.mark.parametrize("mark", [{"details": {"openclawSyntheticMissingToolResult": True}}, {"synthetic": True}])
+@pytest.mark.parametrize("dialect", ["openclaw", "openai-chat", "anthropic"])
+def test_a_result_that_was_made_up_is_known_as_such(dialect, mark):
+    result = {
+        "role": "toolResult",
+        "toolCallId": "c",
+        "toolName": "read",
+        "content": "missing",
+        "isError": True,
+        **mark,
+    }
+    if dialect == "anthropic":
+        result = {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c", "content": "missing", **mark}],
+        }
+    (message,) = read([result], dialect)
+    assert message.parts[0].synthetic
+
+
+def test_a_result_is_what_a_tool_said_unless_marked():
+    plain = {"role": "toolResult", "toolCallId": "c", "content": "aborted", "isError": True}
+    for more in ({}, {"synthetic": False}, {"details": {"openclawSyntheticMissingToolResult": False}}):
+        assert not read([{**plain, **more}], "openclaw")[0].parts[0].synthetic
+
+
 @pytest.mark.parametrize("kind", ["toolCall", "toolUse", "functionCall", "tool_use", "tool_call", "function_call"])
 @pytest.mark.parametrize("payload", ["arguments", "input"])
 def test_every_alias_of_a_call_is_a_call(kind, payload):

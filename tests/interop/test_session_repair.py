@@ -381,6 +381,7 @@ def test_a_lost_result_is_written_on_the_living_branch(session):
         "toolName": "exec",
         "isError": True,
         "content": [{"type": "text", "text": "aborted"}],
+        "details": {"openclawSyntheticMissingToolResult": True},
         "timestamp": 5,
     }
     assert [line["parentId"] for line in lines[4:]] == [lines[3]["id"], "d"]

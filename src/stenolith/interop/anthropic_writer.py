@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from stenolith.interop.blocks import Piece
 from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, said_role, shaped, stop_word
-from stenolith.interop.outgoing import opaque, own_details, plain_rest, result_content, signed
+from stenolith.interop.outgoing import opaque, own_details, own_mark, plain_rest, result_content, signed
 from stenolith.interop.reading import Dialect
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
@@ -104,6 +104,5 @@ def _write_result(piece: Piece, result: ToolResult) -> dict[str, Any]:
     known |= {"name": result.name} if result.name else {}
     known |= result_content(piece, result, write_block)
     flags = {"is_error": result.is_error} if result.is_error or piece.rest.get("~said_no_error") else {}
-    synthetic = {"synthetic": True} if result.synthetic else {}
-    ordered = chain(known.items(), flags.items(), synthetic.items(), own_details(piece, result).items())
+    ordered = chain(known.items(), flags.items(), own_mark(result).items(), own_details(piece, result).items())
     return {**dict(ordered), **plain_rest(piece)}

@@ -18,6 +18,8 @@ RESULT_IDS: Final = ("toolCallId", "tool_use_id", "tool_call_id", "toolUseId", "
 CALL_IDS: Final = ("id", "toolCallId", "tool_call_id", "call_id", "callId", "toolUseId", "tool_use_id")
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 _SIGNATURES: Final = ("signature", "thought_signature", "thoughtSignature")
+SYNTHETIC: Final = "openclawSyntheticMissingToolResult"
+"""The key with which OpenClaw marks, in its details, a result that it made up (``spec/replay.md`` §3.9.1)."""
 _DATA_URL: Final = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 
 
@@ -162,8 +164,9 @@ def read_result(left: dict[str, Any]) -> Piece:
     failed = take(left, ("isError", "is_error"), bool)
     if failed is False:
         left["~said_no_error"] = True
-    synthetic = left.get("synthetic") is True and left.pop("synthetic")
     details = left.pop("details", None)
+    marked = left.get("synthetic") is True and left.pop("synthetic")
+    synthetic = marked or is_marked_synthetic(details)
     pieces = [read_block(item) for item in _as_list(content)]
     shape = _shape_of(content, pieces)
     unknown = [i for i, piece in enumerate(pieces) if not isinstance(piece.part, Text | Image)]
@@ -174,11 +177,15 @@ def read_result(left: dict[str, Any]) -> Piece:
     rests = {str(i): dict(piece.rest) for i, piece in enumerate(kept) if piece.rest}
     rest = {**left, **({"~parts": rests} if rests else {}), **({"~shape": shape} if shape else {})}
     inner = tuple(piece.part for piece in kept if isinstance(piece.part, Text | Image))
-    synthetic = left.get("synthetic") is True
     result = ToolResult(
         id=call, name=name, content=inner, is_error=failed is True, synthetic=synthetic, details=details
     )
     return Piece(part=result, rest=rest)
+
+
+def is_marked_synthetic(details: Any) -> bool:
+    """Say whether a result's details carry OpenClaw's mark of a result that it made up."""
+    return isinstance(details, Mapping) and details.get(SYNTHETIC) is True
 
 
 def _shape_of(content: Any, pieces: list[Piece]) -> str:

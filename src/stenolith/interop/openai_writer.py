@@ -13,6 +13,7 @@ from stenolith.interop.outgoing import (
     is_silent,
     opaque,
     own_details,
+    own_mark,
     plain_rest,
     result_content,
     split_results,
@@ -50,9 +51,7 @@ def _write_result(message: Message, piece: Piece, result: ToolResult) -> dict[st
     known |= result_content(piece, result, write_block)
     if result.is_error or piece.rest.get("~said_no_error"):
         known["is_error"] = result.is_error
-    if result.synthetic:
-        known["synthetic"] = True
-    return {**known, **own_details(piece, result), **_envelope(message)}
+    return {**known, **own_mark(result), **own_details(piece, result), **_envelope(message)}
 
 
 def _write_words(message: Message, pieces: list[Piece]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from stenolith.interop.outgoing import (
     is_silent,
     opaque,
     own_details,
+    own_mark,
     plain_rest,
     result_content,
     signed,
@@ -163,7 +164,7 @@ def _write_result(message: Message, piece: Piece, result: ToolResult) -> dict[st
     known |= {"toolName": result.name} if result.name else {}
     shaped_piece = piece if piece.rest.get("~shape") else Piece(part=result, rest={**piece.rest, "~shape": "blocks"})
     known |= result_content(shaped_piece, result, write_block)
-    known |= {"isError": result.is_error, **({"synthetic": True} if result.synthetic else {})}
+    known |= {"isError": result.is_error, **own_mark(result)}
     return {**known, **own_details(piece, result), **_envelope(message)}
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from stenolith.interop.blocks import Piece
+from stenolith.interop.blocks import Piece, is_marked_synthetic
 from stenolith.model.message import Image, Message, Opaque, Role, Text, ToolResult, part_to_dict
 
 BlockWriter = Callable[[Piece], Any]
@@ -61,6 +61,11 @@ def own_details(piece: Piece, result: ToolResult) -> dict[str, Any]:
     wrapped = "~unknown_at" in piece.rest and isinstance(result.details, Mapping)
     details = result.details.get("details") if wrapped else result.details
     return {} if details is None else {"details": details}
+
+
+def own_mark(result: ToolResult) -> dict[str, Any]:
+    """Return ``{"synthetic": true}`` for a result that nobody's tool gave, unless its details say so already."""
+    return {"synthetic": True} if result.synthetic and not is_marked_synthetic(result.details) else {}
 
 
 def opaque(part: Opaque) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from stenolith.interop.blocks import Piece
 from stenolith.interop.chat import write_arguments
 from stenolith.interop.drafts import TIME_KEYS, fields_of, pieces_of, residue_of, said_role
-from stenolith.interop.outgoing import data_url, opaque, own_details, plain_rest, result_content
+from stenolith.interop.outgoing import data_url, opaque, own_details, own_mark, plain_rest, result_content
 from stenolith.interop.reading import Dialect
 from stenolith.interop.responses import USUAL_BLOCK
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -95,7 +95,7 @@ def _write_output(message: Message, piece: Piece, result: ToolResult) -> dict[st
     known |= {"output": content["content"]} if content else {}
     known |= {"name": result.name} if result.name else {}
     known |= {"is_error": result.is_error} if result.is_error or piece.rest.get("~said_no_error") else {}
-    known |= {"synthetic": True} if result.synthetic else {}
+    known |= own_mark(result)
     return {**known, **own_details(piece, result), **_envelope(message)}
 
 

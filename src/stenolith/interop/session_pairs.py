@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stenolith.interop.blocks import RESULT_IDS
+from stenolith.interop.blocks import RESULT_IDS, SYNTHETIC
 from stenolith.interop.openclaw import MIRRORS
 from stenolith.interop.session_lines import Entry
 from stenolith.interop.spans import find, put
@@ -92,7 +92,8 @@ def aborted_entries(value: Mapping[str, Any], calls: Mapping[str, str]) -> list[
     parent, stamp = value["id"], value["message"].get("timestamp")
     for call, name in calls.items():
         message = {"role": "toolResult", "toolCallId": call, "toolName": name, "isError": True}
-        message |= {"content": [{"type": "text", "text": ABORTED}], **({} if stamp is None else {"timestamp": stamp})}
+        message |= {"content": [{"type": "text", "text": ABORTED}], "details": {SYNTHETIC: True}}
+        message |= {} if stamp is None else {"timestamp": stamp}
         made = uuid.uuid5(uuid.NAMESPACE_OID, f"{value['id']} {call}")
         entry = {"type": "message", "id": f"repair-{made}", "parentId": parent, "timestamp": value.get("timestamp")}
         entries.append({**entry, "message": message})
