@@ -9,7 +9,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
 
-from stenolith.model.atom import Atom, AtomStatus
+from stenolith.model.atom import AtomStatus
 from stenolith.model.clock import Clock
 from stenolith.recall.assemble import STABLE_SHARE, Stable, write_dynamic, write_stable
 from stenolith.recall.context import Context, Item, Report, Request
@@ -180,19 +180,21 @@ class Recall:
         heirs = await heirs_of(atoms, draft.owner_id, [hit.ref_id for hit in past if hit.relevant])
         found = redirect(past, heirs, present)
         relevant = [hit.ref_id for hit in found if hit.relevant]
-        doubted = await atoms.get(draft.owner_id, relevant[:DOUBTS])
-        found = put_corrections_before(found, await self._corrections(draft, doubted))
+        found = put_corrections_before(found, await self._corrections(draft, relevant[:DOUBTS]))
         if draft.request.include_history:
             known = await atoms.get(draft.owner_id, [hit.ref_id for hit in found if hit.relevant])
             found = put_past_behind(found, {atom.id: atom.superseded_by or "" for atom in known})
         return Found(value=found, hits=len(found))
 
-    async def _corrections(self, draft: _Draft, doubted: Sequence[Atom]) -> dict[str, str]:
+    async def _corrections(self, draft: _Draft, relevant: Sequence[str]) -> dict[str, str]:
         """Return what may refute each doubted atom, when it still holds or something holds in its place."""
-        after = {atom.id: atom.needs_review for atom in doubted if atom.needs_review}
-        if not after or draft.request.as_of_ms is not None:
+        atoms = self._from.atoms
+        if not relevant or draft.request.as_of_ms is not None:
             return {}
-        atoms, later = self._from.atoms, list(dict.fromkeys(after.values()))
+        after = await atoms.doubts(draft.owner_id, relevant)
+        if not after:
+            return {}
+        later = list(dict.fromkeys(after.values()))
         heirs = await heirs_of(atoms, draft.owner_id, later)
         active = {atom.id for atom in await atoms.get(draft.owner_id, later) if atom.status is AtomStatus.ACTIVE}
         held = {one: one for one in active} | heirs

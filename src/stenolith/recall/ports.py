@@ -20,6 +20,9 @@ class AtomReader(Protocol):
     async def get(self, owner_id: int, ids: Sequence[str]) -> list[Atom]:
         """Return the owner's atoms with these ids, of any status, in the order asked."""
 
+    async def doubts(self, owner_id: int, ids: Sequence[str]) -> dict[str, str]:
+        """Return which of the owner's atoms with these ids are doubted, and the atom that speaks against each."""
+
     async def by_record(self, owner_id: int, record_ids: Sequence[str]) -> tuple[Atom, ...]:
         """Return the atoms, of any status, that rest on one of these records."""
 

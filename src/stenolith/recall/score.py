@@ -77,7 +77,8 @@ def score(
     of those rows that have one.
     """
     weights = _weights(asked, statistics)
-    sides = [weights, *_parts(question, weights)]
+    sides = [(side, sum(side.values()) * (K1 + 1)) for side in (weights, *_parts(question, weights))]
+    wanted = frozenset(asked.words)
     terms_asked = len(asked.words) + len(asked.starts)
     bare = frozenset() if question.hints else frozenset(filter(_SHORT_NUMBER.fullmatch, asked.words))
     speaker = _named(question, candidates)
@@ -85,9 +86,9 @@ def score(
     found = []
     for candidate in candidates:
         norm = K1 * (1 - B + B * (candidate.length + candidate.context_length) / mean)
-        counts = _own_frequencies(candidate, asked, bare)
+        counts = _own_frequencies(candidate, wanted, asked.starts, bare)
         held = len(counts) / terms_asked if terms_asked else 0.0
-        _add_context(counts, candidate, frozenset(asked.words))
+        _add_context(counts, candidate, wanted)
         coverage = _coverage(counts, sides, norm)
         near = closeness.get(candidate.ref_id)
         total = coverage + _hints(question, candidate, speaker) + COSINE_SHARE * (near or 0.0)
@@ -116,17 +117,19 @@ def _parts(question: Question, weights: Mapping[str, float]) -> list[dict[str, f
     return asking if len(asking) > 1 else []
 
 
-def _coverage(counts: Mapping[str, float], sides: Sequence[Mapping[str, float]], norm: float) -> float:
-    """Return the covered share of the question; one of several sentences counts half of it."""
+def _coverage(counts: Mapping[str, float], sides: Sequence[tuple[Mapping[str, float], float]], norm: float) -> float:
+    """Return the covered share of the question; one of several sentences counts half of it.
+
+    *sides* pairs the weights of the whole and of each sentence with the most that they can give.
+    """
     if not counts:
         return 0.0
     gained = {name: count * (K1 + 1) / (count + norm) for name, count in counts.items()}
-    whole, *parts = (_share(gained, weights) for weights in sides)
+    whole, *parts = [_share(gained, weights, best) for weights, best in sides]
     return 0.5 * whole + 0.5 * max(parts) if parts else whole
 
 
-def _share(gained: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    best = sum(weights.values()) * (K1 + 1)
+def _share(gained: Mapping[str, float], weights: Mapping[str, float], best: float) -> float:
     got = 0.0
     for name, gain in gained.items():
         if name in weights:
@@ -134,18 +137,20 @@ def _share(gained: Mapping[str, float], weights: Mapping[str, float]) -> float:
     return got / best if best > 0 else 0.0
 
 
-def _own_frequencies(candidate: Candidate, asked: QueryTerms, bare: frozenset[str]) -> dict[str, float]:
+def _own_frequencies(
+    candidate: Candidate, wanted: frozenset[str], starts: Sequence[str], bare: frozenset[str]
+) -> dict[str, float]:
     """Return how often each asked term occurs in the row.
 
     *bare* numbers are looked for in its text alone: "step 8" does not ask for the eighth of a month.
     """
     counts: dict[str, float] = defaultdict(float)
     own = candidate.terms.split()
-    for word in frozenset(asked.words).intersection(own):
+    for word in wanted.intersection(own):
         times = candidate.terms.partition(" |")[0].split().count(word) if word in bare else own.count(word)
         if times:
             counts[word] += times
-    for char in asked.starts:
+    for char in starts:
         begun = sum(1 for word in own if word.startswith(char))
         if begun:
             counts[f"{char}*"] += begun

@@ -218,6 +218,11 @@ class Atoms:
         found = {atom.id: atom for atom in await self._read(rows)}
         return [found[one] for one in ids if one in found]
 
+    async def doubts(self, owner_id: int, ids: Sequence[str]) -> dict[str, str]:
+        """Return which of the owner's atoms with these ids a person should compare, and with which atom."""
+        rows = await self._database.fetch(self._sql["doubts_of_atoms"], owner_id=owner_id, ids=_dump(ids))
+        return {row["atom_id"]: row["needs_review"] for row in rows}
+
     async def notes(self, owner_id: int, ids: Sequence[str]) -> dict[str, AtomNotes]:
         """Return what the store keeps beside the owner's atoms, by id."""
         rows = await self._database.fetch(self._sql["atoms_by_id"], owner_id=owner_id, ids=_dump(ids))

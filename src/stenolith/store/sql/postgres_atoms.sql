@@ -4,6 +4,11 @@
 SELECT * FROM atoms
 WHERE +owner_id = :owner_id AND atom_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))));
 
+-- name: doubts_of_atoms
+SELECT atom_id, needs_review FROM atoms
+WHERE +owner_id = :owner_id AND needs_review <> ''
+  AND atom_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))));
+
 -- name: sources_of_atoms
 SELECT atom_id, record_id, quote, timestamp FROM atom_sources
 WHERE atom_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS JSON))))

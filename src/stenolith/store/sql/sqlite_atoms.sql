@@ -2,6 +2,10 @@
 -- name: atoms_by_id
 SELECT * FROM atoms WHERE owner_id = :owner_id AND atom_id IN (SELECT value FROM json_each(:ids));
 
+-- name: doubts_of_atoms
+SELECT atom_id, needs_review FROM atoms
+WHERE owner_id = :owner_id AND needs_review <> '' AND atom_id IN (SELECT value FROM json_each(:ids));
+
 -- name: sources_of_atoms
 SELECT atom_id, record_id, quote, timestamp FROM atom_sources WHERE atom_id IN (SELECT value FROM json_each(:ids));
 
