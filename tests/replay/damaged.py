@@ -84,6 +84,7 @@ SCRAPS = [
     "x\n<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nsecret\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>\ny",
     "x\n<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nnever closed", "⟦ctx:abc⟧\nsecret\n⟦/ctx:abc⟧",
     'Sender (untrusted metadata):\n```json\n{"id":1}\n```\n\nreal', "[Mon 2026-01-05 10:00 UTC] stamped", "a\x07b",
+    "HEARTBEAT_OK", "**HEARTBEAT_OK**", "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.",
     "OpenClaw runtime context (internal):\n" + RUNTIME + "\nrest",
 ]  # fmt: skip
 

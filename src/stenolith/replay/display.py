@@ -6,13 +6,14 @@ The same projection feeds search: nobody should find runtime scaffolding, and no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from stenolith.model.message import Message, Part, Role, StopReason, Text, Thinking
 from stenolith.model.provenance import ProvenanceKind
 from stenolith.replay.context import Author, strip_context
+from stenolith.replay.heartbeats import idle_heartbeats
 from stenolith.replay.marks import BODILESS, MARKER, strip_marker
 from stenolith.replay.mirrors import is_mirror
 from stenolith.replay.normalise import drop_silent_replies
@@ -23,9 +24,6 @@ from stenolith.replay.report import Line
 RUN_FAILED: Final = "The agent run failed before producing a reply."
 FORWARDED: Final = "Forwarded from {}"
 _ANNOUNCE: Final = "subagent_announce"
-_HEARTBEAT: Final = "HEARTBEAT_OK"
-_HEARTBEAT_PROMPT: Final = "Read HEARTBEAT.md"
-_MARKUP: Final = " \t\n\r*_`'\".!<>/b"
 _AGENT: Final = re.compile(r"agent:([^:]+)(?::.*)?", re.DOTALL)
 # The second line of OpenClaw's own marker, worded differently from version to version.
 _ROUTED: Final = re.compile(r"[^\n]*inter-session data[^\n]*instruction[^\n]*(?:\n|\Z)", re.IGNORECASE)
@@ -59,32 +57,16 @@ def _is_hidden(message: Message) -> bool:
     return _is_foreign(message) and message.provenance is not None and message.provenance.tool == _ANNOUNCE
 
 
+def _without_heartbeats(messages: Sequence[Message]) -> list[Message]:
+    idle = idle_heartbeats(messages)
+    return [message for at, message in enumerate(messages) if at not in idle]
+
+
 def _is_foreign(message: Message) -> bool:
     provenance = message.provenance
     if message.role is not Role.USER or provenance is None:
         return False
     return provenance.kind is ProvenanceKind.INTER_SESSION
-
-
-def _without_heartbeats(messages: Sequence[Message]) -> Iterator[Message]:
-    """Yield the messages without the turns in which a heartbeat found nothing to report."""
-    turn: list[Message] = []
-    for message in messages:
-        if message.role is Role.USER:
-            yield from _kept(turn)
-            turn = []
-        turn.append(message)
-    yield from _kept(turn)
-
-
-def _kept(turn: list[Message]) -> list[Message]:
-    if not turn or turn[0].role is not Role.USER:
-        return turn
-    asked = turn[0].text()
-    if not asked.lstrip().startswith(_HEARTBEAT_PROMPT) and _HEARTBEAT not in asked:
-        return turn
-    words = [message.text() for message in turn[1:] if message.role is Role.ASSISTANT and not is_blank(message.text())]
-    return [] if words and all(word.strip(_MARKUP) == _HEARTBEAT for word in words) else turn
 
 
 def _shown(message: Message) -> Message | None:

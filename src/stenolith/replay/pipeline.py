@@ -10,6 +10,7 @@ from typing import Final
 from stenolith.model.message import Image, Message, Thinking, ToolResult
 from stenolith.replay import (
     context,
+    heartbeats,
     identifiers,
     images,
     lint,
@@ -80,6 +81,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     reasoning.drop_past_thinking,
     # Tools: results to their calls first, so that a call that must go is known to have had one.
     pairing.adopt_results,
+    heartbeats.drop_heartbeats,
     tools.check_calls,
     tools.settle_failed_calls,
     # Again: a turn may have been cut off in its only call.

@@ -144,11 +144,18 @@ def wording(part: Part) -> str:
         case ToolResult():
             return result_text(part)
         case ToolCall():
-            return f"{part.name} {part.arguments if part.partial is None else part.partial}"
+            return f"{part.name} {_value(part.arguments) if part.partial is None else part.partial}"
         case Image():
             return f"[image {part.mime}, {len(part.data)} base64 characters]"
         case _:
-            return f"[{part.kind}] {part.value}"
+            return f"[{part.kind}] {_value(part.value)}"
+
+
+def _value(value: Any) -> str:
+    try:
+        return str(value)
+    except RecursionError:
+        return "[nested too deeply]"
 
 
 def result_text(result: ToolResult) -> str:

@@ -28,6 +28,7 @@ _AT_HOME: Final[Mapping[Role, tuple[type[Part], ...]]] = {
 }
 _NESTED: Final = frozenset({dict, list, tuple})
 _DEEPEST: Final = 200  # levels; every JSON writer and reader stops somewhere, most of them near 1,000
+_WORDY: Final = 6  # levels of an unknown block that are looked into for words
 _TOO_DEEP: Final = "[nested too deeply]"
 _LONE: Final = re.compile(r"[\ud800-\udfff]")
 _SUMMARIES: Final = {
@@ -56,12 +57,14 @@ def _is_settled(role: Role, parts: Sequence[Part]) -> bool:
     for part in parts:
         if type(part) not in home:
             return False
+        if type(part) is ToolResult and part.details is not None and _unknown(part):
+            return False
     return role is not TOOL or len(parts) == 1
 
 
 def _settled(line: Line) -> Iterator[Line]:
     message = line.message
-    results = [part for part in message.parts if type(part) is ToolResult]
+    results = [_worded_result(part) for part in message.parts if type(part) is ToolResult]
     words = [part for part in (_at_home(part, message.role) for part in message.parts) if part is not None]
     if message.role is TOOL:
         stray = tuple(part for part in words if isinstance(part, Text | Image))
@@ -87,15 +90,57 @@ def _at_home(part: Part, role: Role) -> Part | None:
     if type(part) in _AT_HOME[role] or (role is TOOL and isinstance(part, Text | Image)):
         return part if type(part) is not ToolResult else None
     if isinstance(part, Opaque) and role in {USER, TOOL}:
-        return Text(text=f"[unsupported content omitted: {part.kind}]")
+        return _worded(part.kind, part.value)
     if isinstance(part, Image) and role is ASSISTANT:
         return Text(text="[image omitted: pictures in assistant messages are not replayed]")
     return None
 
 
+def _unknown(result: ToolResult) -> Sequence[Mapping[str, Any]]:
+    """Return the pieces of a result that are no text and no picture; readers keep them in its details."""
+    found = result.details.get("unknown_parts") if isinstance(result.details, Mapping) else None
+    return [piece for piece in found if isinstance(piece, Mapping)] if isinstance(found, list) else []
+
+
+def _worded_result(result: ToolResult) -> ToolResult:
+    """Return the result with words for its unknown pieces: what a tool returned must not vanish."""
+    found = _unknown(result)
+    if not found:
+        return result
+    words = [_worded(str(piece.get("kind") or "unknown"), piece.get("value")) for piece in found]
+    return replace(result, content=(*result.content, *words), details=result.details.get("details"))
+
+
+def _worded(kind: str, value: Any) -> Text:
+    """Return the words inside an unknown part, under its name; a placeholder when it has none."""
+    words = "\n".join(text for text in _words_in(value) if not is_blank(text))
+    return Text(text=f"[{kind}]\n{words}" if words else f"[unsupported content omitted: {kind}]")
+
+
+def _words_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield what a block says where blocks of documents, search results and resources say it."""
+    if isinstance(value, list | tuple) and depth < _WORDY:
+        for item in value:
+            yield from _words_in(item, depth + 1)
+    if not isinstance(value, Mapping) or depth == _WORDY:
+        return
+    for name in ("title", "text", "content", "resource"):
+        found = value.get(name)
+        if isinstance(found, str):
+            yield found
+        else:
+            yield from _words_in(found, depth + 1)
+    source = value.get("source")
+    if isinstance(source, Mapping) and source.get("type") == "text" and isinstance(source.get("data"), str):
+        yield source["data"]
+
+
 def _losses(line: Line, settled: Sequence[Line]) -> Iterator[Change]:
     role = line.message.role
     for part in line.message.parts:
+        for piece in _unknown(part) if type(part) is ToolResult else ():
+            detail = f"[{piece.get('kind')}] {piece.get('value')}"
+            yield Change(rule="parts", index=line.at, action="omitted", detail=detail)
         if type(part) not in _AT_HOME[role] and type(part) is not ToolResult:
             moved = role is TOOL and isinstance(part, Text | Image)
             action = "moved" if moved else "omitted"
@@ -122,10 +167,17 @@ def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
             kept.append(line)
             continue
         kept.append(with_parts(line, parts))
-        changes.append(
-            Change(rule="unicode", index=line.at, action="cleaned", detail="lone surrogates or not a number")
-        )
+        changes += [
+            Change(rule="unicode", index=line.at, action="cleaned", detail=_spelled(wording(old)))
+            for new, old in zip(parts, line.message.parts, strict=True)
+            if new is not old
+        ]
     return kept, changes
+
+
+def _spelled(text: str) -> str:
+    """Return *text* with halves of surrogate pairs as escapes: a report must be printable too."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _is_clean(part: Part) -> bool:
