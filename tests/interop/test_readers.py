@@ -442,6 +442,41 @@ def test_a_damaged_line_is_named_and_the_others_are_read():
     )
 
 
+@pytest.mark.parametrize(
+    ("data", "said", "left"),
+    [
+        (f'[{GOOD}, {{"role": "assist', ["x"], '{"role": "assist'),
+        (f"[{GOOD}", ["x"], ""),
+        (f"[\n{GOOD},\n", ["x"], ""),
+        (
+            f'{{"system": "s", "messages": [{GOOD}, {{"role": "user", "content": "ha',
+            ["s", "x"],
+            '{"role": "user", "content": "ha',
+        ),
+        (f'{{\n"input": [\n{GOOD},\n{{"type": "mess', ["x"], '{"type": "mess'),
+        (f'{GOOD}\n{{"role": "assistant", "content": "ab', ["x"], '{"role": "assistant", "content": "ab'),
+    ],
+)
+def test_a_file_that_a_crash_cut_off_gives_what_is_whole_and_names_the_rest(data, said, left):
+    reading = read_messages(data, cut_off=True)
+    assert [message.text() for message in reading.messages] == said
+    assert [problem.text for problem in reading.problems] == [left]
+
+
+@pytest.mark.parametrize("data", [f"[{GOOD} {GOOD}]", f"[{GOOD}, nonsense, {GOOD}]", "[", '{"messages": [', '{"role'])
+def test_what_is_broken_elsewhere_is_refused_also_then(data):
+    with pytest.raises(InvalidInput):
+        read_messages(data, cut_off=True)
+
+
+@pytest.mark.parametrize("line", ['{"role": "us', '{"role": ""}', '"x"', '{"role": "user", "n": NaN}'])
+@pytest.mark.parametrize("dialect", [None, "openai-responses", "canonical"])
+def test_a_problem_holds_the_text_of_what_was_left_out(line, dialect):
+    good = GOOD if dialect != "canonical" else '{"role": "user", "parts": ["x"]}'
+    (problem,) = read_messages(f"{good}\n{line}\n", dialect=dialect).problems
+    assert problem.text == line
+
+
 def test_an_unknown_dialect_is_refused_with_the_names_there_are():
     with pytest.raises(InvalidInput, match="canonical, openai-chat, openai-responses, anthropic, openclaw"):
         read_messages(GOOD, dialect="latin")

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import tempfile
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -435,6 +436,35 @@ def test_a_link_is_followed_inside_its_folder_and_stays_a_link(session, tmp_path
     assert repair(link).repaired is True
     assert link.is_symlink()
     assert path.read_bytes() == HEADER + USER
+
+
+def test_links_that_lead_to_each_other_are_refused_in_words(tmp_path):
+    (tmp_path / "a.jsonl").symlink_to("b.jsonl")
+    (tmp_path / "b.jsonl").symlink_to("a.jsonl")
+    report = repair(tmp_path / "a.jsonl")
+    assert report.reason.startswith("failed to read session file: ")  # its words depend on the Python
+
+
+def test_a_reason_quotes_no_more_than_a_line(session):
+    path = session(HEADER.replace(b'"version":3', b'"version":' + b"9" * 5000), USER)
+    assert len(repair(path).reason) < 100
+
+
+def test_a_sound_file_is_read_once_until_it_is_written(session):
+    path = session(HEADER, *[USER] * 20_000)
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    first, second = (_seconds(lambda: repair(path)) for _ in range(2))
+    assert second < first / 10
+    with path.open("ab") as stream:
+        stream.write(BAD)
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    assert repair(path).dropped_lines == 1
+
+
+def _seconds(work):
+    start = time.process_time()
+    assert work().reason is None
+    return time.process_time() - start
 
 
 def test_a_link_out_of_the_store_is_refused(session, tmp_path):

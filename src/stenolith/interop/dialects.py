@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
@@ -25,18 +26,20 @@ _HOLDERS: Final = ("messages", "input", "items")
 _LEADS: Final = ("system", "instructions")
 
 
-def read_messages(data: bytes | str, *, dialect: str | None = None, zone: tzinfo = UTC) -> Reading:
+def read_messages(
+    data: bytes | str, *, dialect: str | None = None, zone: tzinfo = UTC, cut_off: bool = False
+) -> Reading:
     """Read one conversation: a JSON array of messages, an object with ``messages``, or JSON lines.
 
     The dialect is the one that the messages bear marks of (`detect`), or the one given.  ISO times without
     an offset are read in *zone* and marked ``timestamp_assumed``.  A message that cannot be read is named in the
     problems and left out.  Raises InvalidInput when nothing can be read, for an unknown dialect, and for JSON that is
-    broken in the middle of an array or object.
+    broken in the middle of an array or object.  With *cut_off* an array whose writer was killed gives what it holds.
     """
     forced = dialect_named(dialect) if dialect else None
     elements: list[Element] = []
     problems: list[Problem] = []
-    for found in scan(data):
+    for found in _read_begun(data) if cut_off else scan(data):
         if isinstance(found, Problem):
             problems.append(found)
         else:
@@ -47,6 +50,40 @@ def read_messages(data: bytes | str, *, dialect: str | None = None, zone: tzinfo
         first = problems[0]
         raise InvalidInput(f"line {first.line}: {first.message}; no message could be read", line=first.line)
     return replace(reading, problems=tuple(problems))
+
+
+def _read_begun(data: bytes | str) -> list[Element | Problem]:
+    """Return what `scan` yields; the piece in which the text stops too early becomes a problem."""
+    read: list[Element | Problem] = []
+    try:
+        read += scan(data)  # which stops at the first piece that is not whole, and keeps those before it
+    except InvalidInput as error:
+        if "rest" not in error.facts:
+            raise
+        read = [*read, _cut_off(error.facts["line"], error.facts["rest"])] if read else _closed(data)
+        if not read:
+            raise
+    alone = read[0] if len(read) == 1 else None
+    return (_closed(data) if isinstance(alone, Problem) else []) or read
+
+
+def _closed(data: bytes | str) -> list[Element | Problem]:
+    """Return what an object holds that stops inside its array of messages; nothing when it is no such object."""
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    rest = text = "{\n" + text.lstrip().removeprefix("{")  # a line break, so that it is taken for one object
+    try:
+        list(scan(text, streamed=_HOLDERS))
+    except InvalidInput as stop:
+        rest = stop.facts.get("rest", text)
+    try:
+        read = list(scan(text.removesuffix(rest).rstrip().removesuffix(",") + "]}"))
+    except InvalidInput:
+        return []
+    return [*read, _cut_off(1, rest)] if all(isinstance(found, Element) for found in read) else []
+
+
+def _cut_off(line: int, rest: str) -> Problem:
+    return Problem(line=line, message="the text stops here: it was cut off", text=rest)
 
 
 def unfolded(element: Element) -> list[Element]:
@@ -94,12 +131,17 @@ def _read_one_by_one(
         found, complaint = _read_one(element.value, dialect, zone)
         messages += _told_apart(messages[-1:], found, dialect)
         if complaint:
-            problems.append(Problem(line=element.line, message=complaint))
+            problems.append(Problem(line=element.line, message=complaint, text="" if found else _told(element)))
     return messages, problems
 
 
 def _not_an_object(element: Element) -> Problem:
-    return Problem(line=element.line, message=f"a message must be an object, not {type(element.value).__name__}")
+    said = f"a message must be an object, not {type(element.value).__name__}"
+    return Problem(line=element.line, message=said, text=_told(element))
+
+
+def _told(element: Element) -> str:
+    return json.dumps(element.value, ensure_ascii=False)
 
 
 def _read_one(value: Mapping[str, Any], dialect: Dialect, zone: tzinfo) -> tuple[list[Message], str]:

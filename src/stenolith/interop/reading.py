@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from stenolith.errors import InvalidInput
@@ -21,10 +21,14 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something in a file that was left out or guessed. *line* counts from 1; 0 means the whole file."""
+    """Something in a file that was left out or guessed.
+
+    *line* counts from 1; 0 means the whole file. *text* is what was left out, as far as it is text.
+    """
 
     line: int
     message: str
+    text: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

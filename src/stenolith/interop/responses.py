@@ -30,7 +30,8 @@ def read_responses(elements: Iterable[Element], zone: tzinfo) -> tuple[list[Mess
     for element in elements:
         complaint = reader.add(element.value)
         if complaint:
-            reader.problems.append(Problem(line=element.line, message=complaint))
+            told = json.dumps(element.value, ensure_ascii=False)
+            reader.problems.append(Problem(line=element.line, message=complaint, text=told))
     reader.close()
     return reader.messages, reader.problems
 

@@ -69,6 +69,7 @@ def scan(source: Source, streamed: Container[str] = ()) -> Iterator[Element | Pr
     one; any other object comes whole.  In JSON lines a line that cannot be read gives a `Problem` and reading goes on;
     two objects glued together on a line come as two.  Raises InvalidInput, with the line in its facts, for an empty
     source, for text that is not UTF-8 and for broken JSON in an array or object: behind it nothing can be trusted.
+    Where the text only stops too early, what was begun stands in the error's facts as ``rest``.
     """
     errors = "surrogatepass" if isinstance(source, str) else "strict"
     with open_source(source) as stream:
@@ -127,16 +128,17 @@ def _values_of_line(line: bytes, number: int, errors: str) -> Iterator[Element |
     try:
         text = line.decode("utf-8", errors)
     except UnicodeDecodeError as error:
-        yield Problem(line=number, message=f"not UTF-8 at byte {error.start + 1} of the line")
+        shown = line.decode("utf-8", "backslashreplace")
+        yield Problem(line=number, message=f"not UTF-8 at byte {error.start + 1} of the line", text=shown)
         return
     position = 0
     while position < len(text):
         try:
             value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            yield Problem(line=number, message=_reason(error))
+            yield Problem(line=number, message=_reason(error), text=text[position:])
             return
-        yield _checked(value, number, "") or Problem(line=number, message=_TOO_DEEP)
+        yield _checked(value, number, "") or Problem(line=number, message=_TOO_DEEP, text=text)
         while position < len(text) and text[position].isspace():
             position += 1
 
@@ -199,6 +201,8 @@ def _reason(error: ValueError | RecursionError) -> str:
         return _TOO_DEEP
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg.lower()} (character {error.colno})"
+    if "integer string conversion" in str(error):
+        return "not JSON that can be read: a number has more than 4,300 digits"
     return f"not JSON: {error}"
 
 
@@ -271,7 +275,12 @@ class _Window:
     def _fail(self, reason: str, error: ValueError | None = None) -> NoReturn:
         end = error.pos if isinstance(error, json.JSONDecodeError) else self._at
         line = self.line + self._text.count("\n", self._at, end)
-        raise InvalidInput(f"line {line}: {reason}; nothing behind this point can be read", line=line)
+        facts = {"line": line, "rest": self._text[self._at :]} if self._stops(error) else {"line": line}
+        raise InvalidInput(f"line {line}: {reason}; nothing behind this point can be read", **facts)
+
+    def _stops(self, error: ValueError | None) -> bool:
+        """Say whether the text simply stops here, as a file does whose writer was killed."""
+        return self._ended and (_cut_off(error, len(self._text)) if error else not self._text[self._at :])
 
 
 def _cut_off(error: ValueError, length: int) -> bool:

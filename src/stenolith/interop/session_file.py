@@ -22,6 +22,9 @@ from stenolith.interop.session_pairs import Pairs, aborted_entries, encoded, rep
 from stenolith.interop.session_tree import NEWEST_VERSION
 
 _ATTEMPTS: Final = 3  # while somebody else appends
+_SHOWN: Final = 40  # characters of a value that a reason quotes
+_SETTLED_NS: Final = 2_000_000_000  # a younger file may be written again within one tick of its clock
+_REMEMBERED: Final = 8  # sound files whose state is known (section 3.16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,33 @@ class _Survey:
         return RepairReport(repaired=repaired, reason=reason, dropped_lines=self.dropped, rewritten=found)
 
 
+class _Sound:
+    """The state in which the last few sound files were seen: whoever repairs before every load reads each once."""
+
+    def __init__(self) -> None:
+        self._states: dict[Path, tuple[int, ...]] = {}
+
+    def knows(self, path: Path) -> bool:
+        """Say whether the file at *path* was sound and has not been written since."""
+        return path in self._states and self._states[path] == _state(path.stat())
+
+    def add(self, path: Path, stat: os.stat_result) -> None:
+        """Note a file that was sound while *stat* held; the oldest is forgotten."""
+        if time.time_ns() - stat.st_mtime_ns < _SETTLED_NS:
+            return
+        self._states.pop(path, None)
+        self._states[path] = _state(stat)
+        for oldest in list(self._states)[:-_REMEMBERED]:
+            self._states.pop(oldest, None)
+
+
+def _state(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+_sound: Final = _Sound()
+
+
 def repair(path: Path, *, dry_run: bool = False, root: Path | None = None, disk: Disk | None = None) -> RepairReport:
     """Repair the session file at *path* and report.
 
@@ -93,6 +123,8 @@ def repair(path: Path, *, dry_run: bool = False, root: Path | None = None, disk:
     """
     try:
         real = _located(path, root or path.parent)
+        if _sound.knows(real):
+            return RepairReport()
         survey = _survey(real)
     except FileNotFoundError:
         return RepairReport(reason="missing session file")
@@ -100,13 +132,18 @@ def repair(path: Path, *, dry_run: bool = False, root: Path | None = None, disk:
         return RepairReport(reason=f"failed to read session file: {error.strerror or error}")
     if survey.refusal:
         return RepairReport(reason=survey.refusal)
+    if survey.is_sound:
+        _sound.add(real, survey.stat)
     if survey.is_sound or dry_run:
         return survey.report(reason=None if survey.is_sound else "dry run")
     return _repair_locked(real, survey, disk or Disk())
 
 
 def _located(path: Path, root: Path) -> Path:
-    real = path.resolve(strict=True)
+    try:
+        real = path.resolve(strict=True)
+    except RuntimeError as error:  # what Python before 3.13 says of links that lead to themselves
+        raise OSError(f"{path.name} is a symbolic link that leads to itself") from error
     if not real.is_relative_to(root.resolve()):
         raise OSError(f"{path.name} is a symbolic link out of its folder")
     if not real.is_file():
@@ -183,7 +220,7 @@ def _refusal(header: Mapping[str, Any]) -> str:
         return "invalid session header"
     version = header.get("version", 1)
     if not isinstance(version, int) or version > NEWEST_VERSION:
-        return f"unsupported session version {version}"
+        return f"unsupported session version {str(version)[:_SHOWN]}"
     return ""
 
 

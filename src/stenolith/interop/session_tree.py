@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +49,8 @@ def read_entries(elements: Sequence[Element], zone: tzinfo) -> tuple[list[Messag
     for entry, kept in _context(_path(entries), elements, problems):
         found, complaint = read_openclaw(_message_of(entry.value), zone)
         if complaint:
-            problems.append(Problem(line=entry.line, message=complaint))
+            told = "" if found else json.dumps(entry.value, ensure_ascii=False)
+            problems.append(Problem(line=entry.line, message=complaint, text=told))
         mark = {"before_compaction": True} if kept else {}
         messages += [_placed(message, entry, mark, zone) for message in found]
     return messages, sorted(problems, key=lambda problem: problem.line)
