@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shell import Done, Shell
 from stage import MINUTE, Stage, said
 
+from shell import Done, Shell
 from stenolith import InvalidInput, Memory, Scope, StenolithError
 from stenolith.settings import Settings
 

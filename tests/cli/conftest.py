@@ -1,52 +1,13 @@
-"""Run the real command line in this process, against a home of its own."""
+"""The command line, on an empty home that is there already."""
 
 from __future__ import annotations
 
-import io
-import json
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from stenolith.cli.app import run
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-class Shell:
-    """``shell("capture", "-", stdin=...)`` runs one command line and returns what it printed."""
-
-    def __init__(self, home: Path, capsysbinary, monkeypatch) -> None:
-        self.home = home
-        self._capture = capsysbinary
-        self._patch = monkeypatch
-
-    def __call__(self, *words: object, stdin: str | bytes = b"") -> Done:
-        data = stdin.encode() if isinstance(stdin, str) else stdin
-        self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
-        self._capture.readouterr()
-        code = run([str(word) for word in words])
-        out, err = self._capture.readouterr()
-        return Done(code, out.decode(), err.decode())
+from shell import Shell
 
 
 @pytest.fixture
-def shell(tmp_path: Path, capsysbinary, monkeypatch) -> Shell:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    monkeypatch.setenv("STENOLITH_HOME", str(home))
-    monkeypatch.setenv("STENOLITH_TIMEZONE", "Asia/Shanghai")
-    monkeypatch.setenv("STENOLITH_EMBEDDER__KIND", "none")
-    return Shell(home, capsysbinary, monkeypatch)
+def shell(shell: Shell) -> Shell:
+    shell.home.mkdir(mode=0o700)
+    return shell

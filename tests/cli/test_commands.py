@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -393,3 +394,27 @@ def test_the_program_itself_prints_utf8_json_and_nothing_else(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.decode("utf-8"))["recorded"][0]["text"] == CONSTRAINT
     assert done.stderr == b""
+
+
+def test_an_option_takes_several_words_or_is_repeated(shell) -> None:
+    _learned(shell)
+    for words in (("--kinds", "distill", "embed"), ("--kinds", "distill", "--kinds", "embed")):
+        assert shell("work", *words, "--json").code == 0
+    limits = ("image_max_count=2", "request_max_bytes=9000")
+    for words in (("--limits", *limits), ("--limits", limits[0], "--limits", limits[1])):
+        assert shell("replay", "-", "--provider", "anthropic", *words, stdin=TURN).code == 0
+
+
+def test_what_people_read_is_no_python(shell) -> None:
+    _learned(shell)
+    text = shell("stats").out
+    assert "atoms: active 1" in text
+    assert not set("{}[]'") & set(text)
+
+
+def test_the_demo_shows_every_line_whole_and_its_json_has_every_layer(shell) -> None:
+    found = shell("demo", "--json").json
+    assert {"records", "atoms", "scenes", "persona", "recall"} <= found.keys()
+    lines = [line["text"] for line in found["persona"]["lines"]]
+    shown = re.sub(r"[\s│•]", "", shell("demo").out)
+    assert [text for text in lines if re.sub(r"\s", "", text) not in shown] == []

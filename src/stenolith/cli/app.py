@@ -9,6 +9,7 @@ from importlib import import_module, metadata
 from itertools import pairwise
 
 from cyclopts import App, CycloptsError
+from cyclopts.exceptions import UnusedCliTokensError
 
 from stenolith.cli.output import note
 from stenolith.errors import StenolithError
@@ -103,7 +104,8 @@ def _told(error: Exception | KeyboardInterrupt) -> int:
     """Say in one line what went wrong, and return the exit code."""
     match error:
         case CycloptsError():
-            note(f"stenolith: {error}", "red")
+            left = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+            note(f"stenolith: {f'{left[0]!r} is not expected here' if left else error}", "red")
             note("`stenolith --help` and `stenolith COMMAND --help` show what can be said.")
             return 2
         case StenolithError():

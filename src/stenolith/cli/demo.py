@@ -48,10 +48,10 @@ def _tell(found: Walk) -> None:
     _tell_atom(found.atom, found.zone)
     say(f"{len(found.atoms)} atoms in all; {found.superseded} earlier ones were superseded and are kept as history.")
     _heading("3  A scene (L2)")
-    out.print(Panel(Markdown(found.scene["markdown"]), border_style="dim"))
+    _page(found.scene["markdown"])
     say("Directory: " + " · ".join(scene["title"] for scene in found.scenes), "dim")
     _heading("4  The persona and what is not one yet (L3)")
-    out.print(Panel(Markdown(found.persona["markdown"]), border_style="dim"))
+    _page(found.persona["markdown"])
     _heading(f"5  A question comes: {found.question}")
     if found.context is not None:
         say(found.context.dynamic)
@@ -59,6 +59,11 @@ def _tell(found: Walk) -> None:
             say(f"  {arm.name:<22} {arm.status:<8} {arm.hits:>3} hits  {arm.ms:6.1f} ms  {arm.reason}", "dim")
     say("")
     say(f"Took {found.seconds:.1f} s. Nothing left this machine, and no key was needed.", "green")
+
+
+def _page(markdown: str) -> None:
+    """Show a document in a frame; long lines are folded, for a frame would cut them off."""
+    out.print(Panel(Markdown(markdown), border_style="dim"), soft_wrap=False)
 
 
 def _tell_atom(atom: dict[str, Any], zone: Any) -> None:

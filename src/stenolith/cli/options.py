@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from stenolith.model.identity import Scope
     from stenolith.settings import Settings
 
+SEVERAL = Parameter(consume_multiple=True, negative="")
+"""An option that takes all the words behind it, and may be repeated."""
 SHARED = Group("Common options", sort_key=99)
 MAX_INPUT_BYTES = 512 * 1024 * 1024
 """The most that one command reads from a file or standard input."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -50,9 +50,30 @@ def printable(text: str) -> str:
 
 
 def say_all(values: Mapping[str, Any]) -> None:
-    """Print names and values, a line each."""
+    """Print names and values, a line each; what is nested stands indented below its name."""
+    for line in _lines(values):
+        say(line)
+
+
+def _lines(values: Mapping[str, Any], pad: str = "") -> Iterator[str]:
     for name, value in values.items():
-        say(f"{name.replace('_', ' ')}: {value}")
+        title = f"{pad}{str(name).replace('_', ' ')}:"
+        match value:
+            case Mapping() if any(isinstance(inner, Mapping) for inner in value.values()):
+                yield title
+                yield from _lines(value, pad + "  ")
+            case [Mapping(), *_]:
+                yield title
+                yield from (f"{pad}  {_flat(row)}" for row in value)
+            case Mapping() | list() | tuple():
+                yield f"{title} {_flat(value) or 'none'}"
+            case _:
+                yield f"{title} {value}"
+
+
+def _flat(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    cells = (f"{name} {cell}" for name, cell in value.items()) if isinstance(value, Mapping) else map(str, value)
+    return ", ".join(cells)
 
 
 def note(text: str, style: str = "dim") -> None:

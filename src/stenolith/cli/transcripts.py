@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from stenolith.cli.memory import DialectName, InputFile
-from stenolith.cli.options import COMMON, Common, read_input
+from stenolith.cli.options import COMMON, SEVERAL, Common, read_input
 from stenolith.cli.output import emit, note, print_json, say, say_all
 from stenolith.errors import InvalidInput
 
@@ -34,7 +34,7 @@ class Wire:
     "The request has thinking switched on."
     tools: Path | None = None
     "JSON file with the tools on offer."
-    limits: list[str] | None = None
+    limits: Annotated[list[str] | None, SEVERAL] = None
     "KEY=VALUE: image_max_dimension, image_max_bytes, image_max_count, request_max_bytes."
     dialect: DialectName | None = None
     "Force the dialect of the messages instead of detecting it."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from stenolith.cli.options import COMMON, Common, refuse_existing
+from stenolith.cli.options import COMMON, SEVERAL, Common, refuse_existing
 from stenolith.cli.output import emit, err, note, say, say_all
 
 if TYPE_CHECKING:
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 async def work(
     *,
     until_idle: Annotated[bool, Parameter(negative="")] = False,
-    kinds: list[str] | None = None,
+    kinds: Annotated[list[str] | None, SEVERAL] = None,
     common: Common = COMMON,
 ) -> int:
     """Run the pending jobs of every scope: distil atoms, write scenes and persona, compute vectors.
 
-    Example: stenolith work --until-idle
+    Examples: stenolith work --until-idle
+              stenolith work --kinds distill embed
 
     Parameters
     ----------
