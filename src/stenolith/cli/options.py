@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from cyclopts import Group, Parameter
 
@@ -84,20 +84,33 @@ def read_input(path: Path | None) -> bytes:
     Raises `InvalidInput` that says what is wrong with the file.
     """
     if path is None or str(path) == "-":
-        return sys.stdin.buffer.read(MAX_INPUT_BYTES)
+        if sys.stdin is None:
+            raise InvalidInput("standard input is closed; name a file")
+        return _bounded(sys.stdin.buffer, "standard input")
     from stenolith.engine.importing import packer_of
 
     try:
         if path.stat().st_size > MAX_INPUT_BYTES:
-            raise InvalidInput(
-                f"{path} is larger than {MAX_INPUT_BYTES >> 20} MiB; use `stenolith import` for big files"
-            )
-        data = path.read_bytes()
+            raise _too_large(str(path))
+        with path.open("rb") as stream:
+            data = _bounded(stream, str(path))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}") from error
     if packer := packer_of(data):
         raise InvalidInput(f"{path} is compressed ({packer}): unpack it first")
     return data
+
+
+def _bounded(stream: BinaryIO, name: str) -> bytes:
+    """Read the whole stream. Raises `InvalidInput` when it holds too much; half of it would be worse than nothing."""
+    data = stream.read(MAX_INPUT_BYTES + 1)
+    if len(data) > MAX_INPUT_BYTES:
+        raise _too_large(name)
+    return data
+
+
+def _too_large(name: str) -> InvalidInput:
+    return InvalidInput(f"{name} is larger than {MAX_INPUT_BYTES >> 20} MiB; use `stenolith import` for big files")
 
 
 def refuse_existing(path: Path) -> None:

@@ -34,6 +34,8 @@ def print_json(document: Any) -> None:
         data = text.encode()
     except UnicodeEncodeError:
         data = json.dumps(document, indent=2).encode()
+    if sys.stdout is None:
+        raise OSError("standard output is closed")
     sys.stdout.flush()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()

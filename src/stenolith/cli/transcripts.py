@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +14,9 @@ from stenolith.cli.output import emit, note, print_json, say, say_all
 from stenolith.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stenolith.interop import Problem
     from stenolith.model.message import Message
 
 
@@ -36,6 +38,15 @@ class Wire:
     "JSON file with the tools on offer."
     limits: Annotated[list[str] | None, SEVERAL] = None
     "KEY=VALUE: image_max_dimension, image_max_bytes, image_max_count, request_max_bytes."
+    history: int | None = None
+    "Keep only the last so many user turns (and the summaries that lead them)."
+    continuation: Literal["strip", "continue"] = "strip"
+    """What becomes of an assistant's words at the end of a request that must end with a user: strip takes them off,
+    continue keeps them and adds a user who says so."""
+    refused: str = ""
+    "What the provider answered when it refused the last payload: print the one retry that may go through."
+    status: int | None = None
+    "HTTP status of that answer."
     dialect: DialectName | None = None
     "Force the dialect of the messages instead of detecting it."
     messages: Annotated[bool, Parameter(negative="")] = False
@@ -66,29 +77,35 @@ async def replay(file: InputFile = None, /, *, wire: Wire = WIRE, common: Common
         thinking=wire.thinking,
         tools=None if wire.tools is None else replaying.tool_names(read_input(wire.tools)),
         limits=tuple(wire.limits or ()),
+        history=wire.history,
+        continuation=wire.continuation,
+        refused=wire.refused,
+        status=wire.status,
     )
     where = replaying.destination(wish, common.settings())
     if wire.explain:
         print_json(where.explain())
         return 0
-    messages = await _messages(file, wire.dialect, common, shown=False)
-    result = where.sanitised(messages) if wire.messages else where.replayed(messages)
+    messages, problems = await _messages(file, wire.dialect, common, shown=False)
+    result = (where.sanitised if wire.messages else where.replayed)(messages, problems)
     print_json(result)
     return 1 if result.get("violations") else 0
 
 
-async def _messages(file: Path | None, dialect: str | None, common: Common, *, shown: bool) -> tuple[Message, ...]:
+async def _messages(
+    file: Path | None, dialect: str | None, common: Common, *, shown: bool
+) -> tuple[Sequence[Message], Sequence[Problem]]:
     """Read the file, or the stored session: all that may be *shown*, or what a model is to see."""
     from stenolith.interop import read_messages
 
     if file is None and common.session:
         async with common.memory(create=False) as memory:
             sessions = memory.sessions
-            return await (sessions.raw if shown else sessions.view)(common.scope())
-    reading = read_messages(read_input(file), dialect=dialect)
+            return await (sessions.raw if shown else sessions.view)(common.scope()), ()
+    reading = read_messages(read_input(file), dialect=dialect, cut_off=True)
     for problem in reading.problems:
-        note(f"{file or 'standard input'}: {problem}", "yellow")
-    return reading.messages
+        note(f"{file or 'standard input'}, line {problem.line}: {problem.message}", "yellow")
+    return reading.messages, reading.problems
 
 
 async def lint(
@@ -111,20 +128,13 @@ async def lint(
     """
     from stenolith.engine import replaying
 
-    found = replaying.linted(_json(file), api, provider=provider, model=model)
+    try:
+        payload = replaying.payload_of(read_input(file), api)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file or 'standard input'}: {error}") from error
+    found = replaying.linted(payload, api, provider=provider, model=model)
     emit(common.json, {"violations": found}, lambda: _tell_violations(found))
     return 1 if found else 0
-
-
-def _json(file: Path | None) -> dict[str, Any]:
-    try:
-        value = json.loads(read_input(file))
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{file or 'standard input'} is not JSON: {error}") from error
-    payload = value.get("payload", value) if isinstance(value, dict) else {"messages": value}
-    if not isinstance(payload, dict):
-        raise InvalidInput(f"{file or 'standard input'}: a payload is a JSON object or an array of messages")
-    return payload
 
 
 def _tell_violations(found: list[dict[str, Any]]) -> None:
@@ -150,9 +160,12 @@ async def repair(
     """
     from stenolith.interop.session_file import repair as repair_file
 
-    report = repair_file(file, dry_run=dry_run).to_dict()
-    emit(common.json, report, lambda: say_all(report))
-    return 1 if str(report.get("reason") or "").startswith(("repair failed", "missing", "failed to read")) else 0
+    done = repair_file(file, dry_run=dry_run)
+    emit(common.json, done.to_dict(), lambda: say_all(done.to_dict()))
+    if done.reason is None or (dry_run and done.reason == "dry run"):
+        return 0
+    note(f"stenolith: {file}: {done.reason}", "red")
+    return 1 if done.reason.startswith("repair failed") else 2
 
 
 async def display(file: InputFile = None, /, *, dialect: DialectName | None = None, common: Common = COMMON) -> int:
@@ -169,7 +182,8 @@ async def display(file: InputFile = None, /, *, dialect: DialectName | None = No
     """
     from stenolith.engine import replaying
 
-    found = replaying.displayed(await _messages(file, dialect, common, shown=True))
+    messages, _ = await _messages(file, dialect, common, shown=True)
+    found = replaying.displayed(messages)
     emit(common.json, {"messages": found}, lambda: _tell_messages(found))
     return 0
 
