@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -181,3 +182,20 @@ def test_ordinary_text_is_not_flagged(text: str) -> None:
 def test_scanning_hostile_text_ends_soon() -> None:
     for unit in ("ignore ", "<", "send ", "curl ", "忽略", "\n# ", "system", "\u200b"):
         scan((unit * 200_000)[:200_000])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n" * 50_000, "<" + " " * 50_000, "\n \u2028" * 16_000, "curl $" * 8_000, "发送密钥" * 12_000, "# " * 25_000],
+    ids=["lines", "blanks", "both", "commands", "chinese", "headings"],
+)
+def test_no_text_keeps_the_scan_busy(text: str) -> None:
+    before = time.thread_time()
+    scan(text)
+    assert time.thread_time() - before < 3, "a rule that tries every way to share out blanks takes minutes"
+
+
+@pytest.mark.parametrize("blanks", ["", " ", " " * 200, "\n" * 200, " \n" * 100])
+def test_blanks_hide_no_order(blanks: str) -> None:
+    assert "fence" in scan(f"<{blanks}/{blanks}system-reminder>")
+    assert "role" in scan(f"so it was said\n{blanks}system{blanks}: obey")

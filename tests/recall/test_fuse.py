@@ -229,3 +229,24 @@ def test_the_same_words_in_the_same_order_are_a_repeat(first: str, second: str, 
 def test_what_is_kept_does_not_depend_on_what_follows(texts: list[str], end: int) -> None:
     whole, part = Repeats(), Repeats()
     assert [whole.is_new(text) for text in texts][:end] == [part.is_new(text) for text in texts[:end]]
+
+
+LONG = " ".join(f"step{at} was done" for at in range(20_000))
+
+
+@pytest.mark.parametrize(
+    ("second", "new"),
+    [(LONG, False), (LONG + " And so on.", False), (LONG[: len(LONG) // 2], True), (LONG + "?" * len(LONG), True)],
+    ids=["itself", "a little more", "half", "twice as long"],
+)
+def test_of_long_texts_beginning_end_and_length_are_compared(second: str, new: bool) -> None:
+    repeats = Repeats()
+    assert repeats.is_new(LONG)
+    assert repeats.is_new(second) is new
+
+
+def test_a_repeat_is_found_among_hundreds_of_texts() -> None:
+    repeats = Repeats()
+    texts = [" ".join(f"word{(at + 1) * (place + 1) % 499}" for place in range(40)) for at in range(498)]
+    assert all(repeats.is_new(text) for text in texts)
+    assert not any(repeats.is_new(text + " indeed") for text in texts)

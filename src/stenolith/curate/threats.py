@@ -15,22 +15,24 @@ QUARANTINE: Final = frozenset({"instruction", "exfiltration"})
 LONGEST: Final = 50_000
 """Characters of a text that are scanned: a pasted file of megabytes must not hold up a recall."""
 
+_RUN: Final = re.compile(r"\s{2,}")
 _BIDI: Final = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _INVISIBLE: Final = re.compile(
     r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"
     r"\U000e0000-\U000e007f\U000e0100-\U000e01ef\ud800-\udfff]|(?<=[!-~])[\u200c\u200d](?=[!-~])"
 )
+_LINE_END: Final = frozenset("\n\u2028\u2029")
 _NOT: Final = r"(?<!never )(?<!not )(?<!n't )(?<!cannot )(?<!nobody may )(?<![不别勿得要能许可止准])"
 _FENCE: Final = re.compile(
-    r"<\s*/?\s*(?:stenolith-[\w-]+|relevant-(?:memories|scenes)|user-persona|scene-navigation|memory-context|memor(?:y|ies)"
+    r"<\s?/?\s?(?:stenolith-[\w-]+|relevant-(?:memories|scenes)|user-persona|scene-navigation|memory-context|memor(?:y|ies)"
     r"|current_task_context|reference-context|system-reminder|supermemory[\w-]*|hindsight[\w-]*)\b"
     r"|\[/?memory context\]",
     re.IGNORECASE,
 )
 _ROLE: Final = re.compile(
-    r"(?:^|[\n\u2028\u2029])\s*[#>*\s]{0,6}(?:system|assistant|developer|tool|human|系统|助手)\s*[:：]"
+    r"(?:^|[\n\u2028\u2029])[#>*\s]{0,8}(?:system|assistant|developer|tool|human|系统|助手)\s?[:：]"
     r"|<\|[\w ]{2,24}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant|developer|instructions?|tool_result)>"
-    r"|#{2,}\s*(?:new )?instructions?\b",
+    r"|##\s?(?:new )?instructions?\b",
     re.IGNORECASE,
 )
 _INSTRUCTION: Final = re.compile(
@@ -41,7 +43,7 @@ _INSTRUCTION: Final = re.compile(
     r"|\b(?:developer|dan|god|jailbreak) mode\b"
     r"|\b(?:reveal|print|repeat|leak|output|show)\b[^.\n]{0,30}\b(?:system prompt"
     r"|hidden instructions?|api keys?|passwords?)\b"
-    r"|\b(?:do not|don't|never) (?:tell|inform|alert|warn)\b[^.\n]{0,12}\bthe user\b|\bnew instructions?\s*:"
+    r"|\b(?:do not|don't|never) (?:tell|inform|alert|warn)\b[^.\n]{0,12}\bthe user\b|\bnew instructions?\s?:"
     r"|\bwithout (?:asking|telling|informing) (?:the )?user\b"
     r"|(?:忽略|无视|忘记|忘掉|跳过|绕过|推翻)[^。\n]{0,20}(?:指令|指示|提示词|系统消息|规则|限制|审批|安全检查|守则)"
     r"|你现在(?:是一个|是一名|扮演|进入)|从现在开始你(?:是|扮演)"
@@ -71,10 +73,15 @@ def scan(text: str) -> tuple[str, ...]:
         seen.add("bidi")
     if _INVISIBLE.search(text):
         seen.add("invisible")
-    plain = unicodedata.normalize("NFKC", _BIDI.sub("", _INVISIBLE.sub("", text)))
+    plain = _close_up(unicodedata.normalize("NFKC", _BIDI.sub("", _INVISIBLE.sub("", text))))
     rules = {"fence": _FENCE, "role": _ROLE, "instruction": _INSTRUCTION, "exfiltration": _EXFILTRATION}
     seen |= {flag for flag, rule in rules.items() if rule.search(plain)}
     return tuple(sorted(seen))
+
+
+def _close_up(text: str) -> str:
+    """Make one sign of each run of blanks: a rule then never has to try how many of them belong to which part."""
+    return _RUN.sub(lambda run: " " if _LINE_END.isdisjoint(run.group()) else "\n", text)
 
 
 def visible(text: str) -> str:

@@ -13,7 +13,15 @@ from stenolith.model.atom import AtomStatus
 from stenolith.model.clock import Clock
 from stenolith.recall.assemble import STABLE_SHARE, Stable, write_dynamic, write_stable
 from stenolith.recall.context import Context, Item, Report, Request
-from stenolith.recall.fuse import STRONG_COVERAGE, Hit, merge, put_corrections_before, put_past_behind, rank, redirect
+from stenolith.recall.fuse import (
+    STRONG_COVERAGE,
+    Hit,
+    merge,
+    put_corrections_before,
+    put_past_behind,
+    rank_apart,
+    redirect,
+)
 from stenolith.recall.ports import Sources
 from stenolith.recall.query import Question, read_question
 from stenolith.recall.race import Arm, Finish, Found, Race, Skipped
@@ -93,7 +101,7 @@ class Recall:
         question = read_question(request.query, self._now(), self._zone)
         draft = _Draft(owner_id, request, question, started)
         draft.finishes |= await self._race.run(self._first_arms(draft), draft.moment(_FIRST_WAVE_ENDS))
-        present = rank(question, Layer.ATOM, draft.value("atoms_lexical"), draft.value("atoms_vector"))
+        present = await rank_apart(question, Layer.ATOM, draft.value("atoms_lexical"), draft.value("atoms_vector"))
         hits = await self._second_wave(draft, present)
         stable = self._stable(draft)
         items = await self._items(draft, hits, stable.told)
@@ -148,8 +156,10 @@ class Recall:
         """Ask records and superseded atoms too when the atoms do not suffice; return the relevant hits."""
         arms = self._second_arms(draft, present)
         draft.finishes |= await self._race.run(arms, draft.moment(_SECOND_WAVE_ENDS))
-        past = rank(draft.question, Layer.ATOM, draft.value("superseded"), None)
-        records = rank(draft.question, Layer.RECORD, draft.value("records_lexical"), draft.value("records_vector"))
+        past = await rank_apart(draft.question, Layer.ATOM, draft.value("superseded"), None)
+        records = await rank_apart(
+            draft.question, Layer.RECORD, draft.value("records_lexical"), draft.value("records_vector")
+        )
         reading = {"readback": partial(self._present, draft, present, past)}
         draft.finishes |= await self._race.run(reading, draft.moment(1))
         atoms = [hit for hit in draft.value("readback") or present if hit.relevant]

@@ -1,13 +1,15 @@
-"""Bring the arms' candidates together: one score for all, no repeats, the present before the past.  Pure."""
+"""Bring the arms' candidates together: one score for all, no repeats, the present before the past."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
 from stenolith.model.text import terms
+from stenolith.recall.apart import apart
 from stenolith.recall.find import Meaning
 from stenolith.recall.query import Question
 from stenolith.recall.score import score
@@ -27,6 +29,10 @@ STANDS_OUT: Final = 3.0
 """Without anchors: standard deviations above the owner's rows from which a row stands out of them."""
 REPEAT: Final = 0.92
 """Share of common word pairs from which two texts say the same in the same order."""
+COMPARED: Final = 2000
+"""Characters that are compared of the beginning, and of the end, of a text."""
+_CHEAPER: Final = 100
+"""How many times cheaper it is to count the words of a character than to scan it."""
 _AHEAD: Final = 1e-6
 
 
@@ -77,6 +83,13 @@ def rank(question: Question, layer: Layer, matches: Matches | None, meaning: Mea
         )
         for row in found
     ]
+
+
+async def rank_apart(question: Question, layer: Layer, matches: Matches | None, meaning: Meaning | None) -> list[Hit]:
+    """Return what `rank` does; when the candidates are long, without holding up anybody else."""
+    arms = [arm.candidates for arm in (matches, meaning) if arm is not None]
+    chars = sum(len(row.terms) + len(row.context) for rows in arms for row in rows)
+    return await apart(chars // _CHEAPER, partial(rank, question, layer, matches, meaning))
 
 
 def _is_relevant(coverage: float, affinity: float | None, closeness: float | None) -> bool:
@@ -144,26 +157,45 @@ def put_corrections_before(hits: Sequence[Hit], corrections: Mapping[str, str]) 
 
 
 class Repeats:
-    """Tells texts that were shown already: the same words in the same order, give or take a word in twenty."""
+    """Tells texts that were shown already: the same words in the same order, give or take a word in twenty.
+
+    Of a long text its beginning, its end and its length are compared.  A thousand texts are told apart
+    without comparing each with each: two that have so much in common share one of their first pairs.
+    """
 
     def __init__(self) -> None:
-        self._seen: list[frozenset[tuple[str, ...]]] = []
+        self._seen: dict[tuple[str, ...], list[_Likeness]] = {}
 
     def is_new(self, text: str) -> bool:
         """Say whether *text* is new, and remember it."""
-        pairs = _pairs(text)
-        if any(_overlap(pairs, seen) >= REPEAT for seen in self._seen):
+        mine = _likeness(text)
+        if any(_alike(mine, seen) for pair in mine.first for seen in self._seen.get(pair, ())):
             return False
-        self._seen.append(pairs)
+        for pair in mine.first:
+            self._seen.setdefault(pair, []).append(mine)
         return True
 
 
-def _pairs(text: str) -> frozenset[tuple[str, ...]]:
-    words = ["", *terms(text), ""]
-    return frozenset(pairwise(words))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Likeness:
+    """What is compared of a text. *first* are its first *pairs* in some fixed order, one more than may differ."""
+
+    size: int
+    pairs: frozenset[tuple[str, ...]]
+    first: tuple[tuple[str, ...], ...]
 
 
-def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
-    if min(len(one), len(other)) < REPEAT * max(len(one), len(other)):
-        return 0.0
-    return len(one & other) / len(one | other)
+def _likeness(text: str) -> _Likeness:
+    seen = text if len(text) <= 2 * COMPARED else f"{text[:COMPARED]} {text[-COMPARED:]}"
+    pairs = frozenset(pairwise(["", *terms(seen), ""]))
+    return _Likeness(
+        size=len(text) // COMPARED, pairs=pairs, first=tuple(sorted(pairs)[: len(pairs) - int(REPEAT * len(pairs)) + 1])
+    )
+
+
+def _alike(one: _Likeness, other: _Likeness) -> bool:
+    sizes = (one.size, other.size)
+    if max(sizes) > 2 and min(sizes) < REPEAT * max(sizes):
+        return False
+    few, many = sorted((len(one.pairs), len(other.pairs)))
+    return few >= REPEAT * many and len(one.pairs & other.pairs) >= REPEAT * len(one.pairs | other.pairs)

@@ -8,6 +8,7 @@ from typing import Final
 
 from stenolith.model.atom import Atom, Source
 from stenolith.model.scene import Scene
+from stenolith.model.text import cut
 from stenolith.recall.context import Item
 from stenolith.store.records import Record
 
@@ -18,6 +19,10 @@ ORDERS: Final = frozenset({"instruction", "exfiltration", "role", "fence"})
 DOUBTED: Final = "doubted"
 """Flag of an atom that a later correction may refute."""
 _SHOWN: Final = ORDERS | {DOUBTED}
+
+
+LONGEST_TEXT: Final = 10_000
+"""Characters of a record that an answer repeats; its id leads to the rest.  No prompt takes more of one memory."""
 
 
 def no_scan(_text: str) -> tuple[str, ...]:
@@ -62,7 +67,7 @@ def record_item(record: Record, score: float) -> Item:
         id=record.record_id,
         layer="record",
         kind=record.role,
-        text=record.message_text,
+        text=cut(record.message_text, LONGEST_TEXT),
         score=score,
         sources=(Source(record_id=record.record_id, timestamp=record.timestamp),),
         occurred=record.timestamp,

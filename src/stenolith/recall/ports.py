@@ -36,8 +36,8 @@ class AtomReader(Protocol):
 class RecordReader(Protocol):
     """Reads records; `stenolith.store.records.Records` is one."""
 
-    async def get(self, owner_id: int, ids: Sequence[str]) -> list[Record]:
-        """Return the owner's records with these ids, in the order asked."""
+    async def beginnings(self, owner_id: int, ids: Sequence[str], chars: int) -> list[Record]:
+        """Return the owner's records with these ids, in the order asked, each with its first *chars* characters."""
 
 
 class SceneReader(Protocol):

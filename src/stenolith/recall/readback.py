@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from stenolith.model.atom import Atom, AtomStatus
 from stenolith.model.scene import Scene
+from stenolith.recall.apart import apart
 from stenolith.recall.context import Item
 from stenolith.recall.fuse import Hit, Repeats
-from stenolith.recall.items import atom_item, flagged, record_item, scene_item
+from stenolith.recall.items import LONGEST_TEXT, Scan, atom_item, flagged, record_item, scene_item
 from stenolith.recall.ports import AtomReader, Sources
 from stenolith.recall.race import Found
 from stenolith.store.search import Filter, Layer
@@ -50,21 +52,17 @@ class Reader:
 
     async def read(self, owner_id: int, hits: Sequence[Hit], wanted: Wanted) -> Found:
         """Return up to *limit* items that are there and may show, in the order of *hits*."""
-        choice = _Choice(wanted.volunteered, wanted.told)
+        choice = _Choice(wanted, self._from.scan)
         step = max(_AT_ONCE, wanted.limit)
         for start in range(0, len(hits), step):
             chunk = hits[start : start + step]
             found = await self._load(owner_id, chunk, wanted.allowed)
             stale = await self._outdated(owner_id, found.values(), wanted) if wanted.volunteered else frozenset()
-            for hit in chunk:
-                choice.take(found.get(hit.ref_id), outdated=hit.ref_id in stale)
-                if len(choice.items) >= wanted.limit:
-                    break
-            else:
-                continue
-            break
-        items = tuple(flagged(item, self._from.scan) for item in choice.items)
-        return Found(value=Selection(items=items, dropped=dict(choice.dropped)), hits=len(items))
+            taking = partial(choice.take, chunk, found, stale)
+            await apart(sum(len(item.text) for item in found.values()), taking)
+            if choice.is_full:
+                break
+        return Found(value=Selection(items=tuple(choice.items), dropped=dict(choice.dropped)), hits=len(choice.items))
 
     async def _load(self, owner_id: int, hits: Sequence[Hit], allowed: Filter) -> dict[str, Item]:
         scores = {hit.ref_id: hit.score for hit in hits}
@@ -76,7 +74,7 @@ class Reader:
                 if is_allowed(atom, allowed):
                     found[atom.id] = atom_item(atom, scores[atom.id])
         if records:
-            for record in await self._from.records.get(owner_id, records):
+            for record in await self._from.records.beginnings(owner_id, records, LONGEST_TEXT + 1):
                 found[record.record_id] = record_item(record, scores[record.record_id])
         if any(hit.layer is Layer.SCENE for hit in hits):
             for scene in await self._scenes(owner_id, archived=allowed.include_history):
@@ -101,13 +99,27 @@ class Reader:
 class _Choice:
     """Takes items in their order and leaves out what is gone or was said already."""
 
-    def __init__(self, distinct: bool, told: frozenset[str]) -> None:
+    def __init__(self, wanted: Wanted, scan: Scan) -> None:
         self.items: list[Item] = []
         self.dropped: Counter[str] = Counter()
-        self._repeats = Repeats() if distinct else None
-        self._known = set(told)
+        self._scan = scan
+        self._limit = wanted.limit
+        self._repeats = Repeats() if wanted.volunteered else None
+        self._known = set(wanted.told)
 
-    def take(self, item: Item | None, *, outdated: bool) -> None:
+    @property
+    def is_full(self) -> bool:
+        """Whether there are enough items."""
+        return len(self.items) >= self._limit
+
+    def take(self, hits: Sequence[Hit], found: Mapping[str, Item], outdated: frozenset[str]) -> None:
+        """Add what was *found* of *hits*, or count why not, until there are enough."""
+        for hit in hits:
+            if self.is_full:
+                break
+            self._take(found.get(hit.ref_id), outdated=hit.ref_id in outdated)
+
+    def _take(self, item: Item | None, *, outdated: bool) -> None:
         """Add *item*, or count why not. A record that an atom before it rests on is a repeat."""
         if item is None:
             self.dropped["gone"] += 1
@@ -116,7 +128,7 @@ class _Choice:
         elif item.id in self._known or (self._repeats and not self._repeats.is_new(item.text)):
             self.dropped["repeat"] += 1
         else:
-            self.items.append(item)
+            self.items.append(flagged(item, self._scan))
             self._known.add(item.id)
             if item.layer == Layer.ATOM.value:
                 self._known.update(source.record_id for source in item.sources)

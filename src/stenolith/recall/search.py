@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from stenolith.recall.context import SearchResult
-from stenolith.recall.fuse import Hit, put_past_behind, put_whole_first, rank, redirect
+from stenolith.recall.fuse import Hit, put_past_behind, put_whole_first, rank_apart, redirect
 from stenolith.recall.ports import Sources
 from stenolith.recall.query import Question, read_question
 from stenolith.recall.race import Arm, Finish, Found, Race
@@ -69,9 +69,9 @@ class Search:
 
     async def _read(self, owner_id: int, inquiry: Inquiry, finishes: dict[str, Finish]) -> Found:
         question = read_question(inquiry.query, inquiry.conditions.now_ms, self._zone)
-        hits = rank(question, inquiry.layer, finishes["words"].value, finishes["meaning"].value)
+        hits = await rank_apart(question, inquiry.layer, finishes["words"].value, finishes["meaning"].value)
         if "superseded" in finishes:
-            past = rank(question, inquiry.layer, finishes["superseded"].value, None)
+            past = await rank_apart(question, inquiry.layer, finishes["superseded"].value, None)
             hits = redirect(past, await self._heirs(owner_id, past, inquiry.conditions), hits)
         if question.plain and len(question.whole.words) + len(question.whole.starts) > 1:
             hits = put_whole_first(hits)

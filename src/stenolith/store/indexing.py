@@ -24,9 +24,18 @@ REACH: Final = 2
 """Neighbours on each side whose words count as context; one gave 4 points less recall, three 1 less."""
 LENGTH_SHARES: Final = (0.8, 1.5, 1.0, 0.6)
 """How much of a neighbour's length counts, in the order of the context's four parts."""
+WHOLE_TERMS: Final = 4000
+"""Terms of a row that are kept in their order: the first and the last of a longer text, half each."""
+MOST_TERMS: Final = 12_000
+"""Terms that are kept of a row: of what stands between those, each new word once.  So a pasted file of megabytes
+is found by its words, and scoring a hundred of them takes milliseconds."""
+CONTEXT_TERMS: Final = 1000
+"""Terms of a neighbour that count as context, the first and the last of a longer one; a turn rarely has so many."""
+_BEGINNING: Final = 50_000
+"""Characters of a text with questions that show whether it also states something."""
 _FULL_STATEMENT: Final = math.log(13)
 """Twelve declarative terms make a full statement: more did not help on either tuning set."""
-_QUESTION: Final = re.compile(r"[^.!?。！？\n]*[?？]+")
+_SENTENCE: Final = re.compile(r"[^.!?。！？\n]*(?:[?？]+|[.!。！\n]|$)")
 _MONTHS: Final = (
     "January February March April May June July August September October November December".split()  # noqa: SIM905
 )
@@ -124,7 +133,7 @@ class SearchWriter:
     async def _refresh(self, session_ref: int, low: int, high: int, fresh: frozenset[int] | set[int]) -> None:
         """Recompute the context of the session's rows from *low* to *high* and of two on each side."""
         window = await self._database.fetch(self._sql["search_window"], session_ref=session_ref, low=low, high=high)
-        bodies = [row["terms"].partition(" |")[0] for row in window]
+        bodies = [_ends(row["terms"].partition(" |")[0]) for row in window]
         lengths = [body.count(" ") + 1 if body else 0 for body in bodies]
         first = next((at for at, row in enumerate(window) if row["seq"] >= low), len(window))
         last = max((at for at, row in enumerate(window) if row["seq"] <= high), default=-1)
@@ -152,9 +161,9 @@ class SearchWriter:
 
 
 def _prepare(document: Document) -> Row:
-    body = terms(document.text)
+    body = _bounded(terms(document.text))
     label = terms(document.label)
-    stated = terms(_QUESTION.sub(" ", document.text)) if "?" in document.text or "？" in document.text else body
+    stated = terms(_statements(document.text)) if "?" in document.text or "？" in document.text else body
     return {
         "owner_id": document.owner_id,
         "layer": document.layer.value,
@@ -167,6 +176,30 @@ def _prepare(document: Document) -> Row:
         "seq": document.seq,
         "declarative": min(1.0, math.log1p(len(stated)) / _FULL_STATEMENT),
     }
+
+
+def _statements(text: str) -> str:
+    """Return what a text says beside its questions; its beginning shows whether it says something."""
+    sentences = _SENTENCE.findall(text[:_BEGINNING])
+    return "".join(" " if sentence.endswith(("?", "？")) else sentence for sentence in sentences)
+
+
+def _bounded(words: list[str]) -> list[str]:
+    """Return at most `MOST_TERMS` of *words*: both ends as they are, and what else is said between them."""
+    if len(words) <= WHOLE_TERMS:
+        return words
+    half = WHOLE_TERMS // 2
+    first, last = words[:half], words[-half:]
+    said = {*first, *last}
+    between = [word for word in dict.fromkeys(words[half:-half]) if word not in said]
+    return [*first, *between[: MOST_TERMS - WHOLE_TERMS], *last]
+
+
+def _ends(body: str) -> str:
+    """Return the words of a neighbour that count as context."""
+    words = body.split(" ")
+    half = CONTEXT_TERMS // 2
+    return body if len(words) <= CONTEXT_TERMS else " ".join([*words[:half], *words[-half:]])
 
 
 def _context(bodies: Sequence[str], lengths: Sequence[int], at: int) -> tuple[str, int]:

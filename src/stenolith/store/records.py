@@ -68,6 +68,14 @@ class Records:
         found = {row["record_id"]: record_from_row(row) for row in rows}
         return [found[one] for one in ids if one in found]
 
+    async def beginnings(self, owner_id: int, ids: Sequence[str], chars: int) -> list[Record]:
+        """Return what `get` does, but of each text only the first *chars* characters."""
+        rows = await self._database.fetch(
+            self._sql["record_beginnings"], owner_id=owner_id, ids=json.dumps(list(ids)), chars=chars
+        )
+        found = {row["record_id"]: record_from_row(row) for row in rows}
+        return [found[one] for one in ids if one in found]
+
     async def of_session(self, session_ref: int, after: int = 0, limit: int = 1000) -> list[Record]:
         """Return a session's records with a position greater than *after*, in order."""
         rows = await self._database.fetch(

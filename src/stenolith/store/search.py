@@ -7,12 +7,13 @@ the rows with their terms, and the same Python scoring then runs on every backen
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -31,7 +32,14 @@ LEAST_BUDGET: Final = 2_500
 bounds.  At 100,000 rows that kept 99.7 % of the top ten of twice the budget, at 10,000 all of it."""
 _TYPICAL_ROWS: Final = 100_000
 """Stands for an owner's rows where only the order of rare and common words matters."""
+MOST_PIECES: Final = 200
+"""Terms whose rows are read, rarest first; a question of 4,000 characters has some 700 words."""
+MOST_STARTS: Final = 32
+"""Single characters that are looked for; each is a search of its own."""
+_TRIED_PAIRS: Final = 16
 _FALLBACK_PAIRS: Final = 4
+_RANKED_AT_ONCE: Final = 200_000
+"""Characters of row numbers that are ranked without a thread: some 30,000 of them."""
 _STATISTICS_SECONDS: Final = 20.0
 _COUNTED_ANEW: Final = 2000
 _INDEXED_WHOLE: Final = "0-9a-z_.\\-々〇ぁ-ゖァ-ヺー㐀-䶵一-鿌가-힣"
@@ -205,6 +213,7 @@ class SearchIndex:
         self, owner_id: int, layer: Layer, query: QueryTerms
     ) -> tuple[QueryTerms, Statistics, list[_Piece]]:
         """Return the terms to look for, how common they are, and the index entries to read."""
+        query = replace(query, starts=query.starts[:MOST_STARTS], fallback=query.fallback[:_TRIED_PAIRS])
         rows, mean = await self._size(owner_id, layer)
         if rows == 0:
             return query, Statistics(), []
@@ -226,12 +235,11 @@ class SearchIndex:
             return []
         asked = json.dumps([{"words": piece.words, "column": piece.column} for piece in pieces])
         rows = await self._database.fetch(self._sql["search_postings"], pieces=asked)
-        numbers = [np.fromstring(row["numbers"] or "", np.int64, sep=",") for row in rows]
-        worth = [np.full(len(found), pieces[row["piece"]].worth) for row, found in zip(rows, numbers, strict=True)]
-        places, which = np.unique(np.concatenate(numbers), return_inverse=True)
-        weights = np.bincount(which, weights=np.concatenate(worth), minlength=len(places))
-        ranked: list[int] = places[np.lexsort((-places, -weights))].tolist()
-        return ranked
+        texts = [row["numbers"] or "" for row in rows]
+        worth = [pieces[row["piece"]].worth for row in rows]
+        if sum(map(len, texts)) <= _RANKED_AT_ONCE:
+            return _worthiest(texts, worth)
+        return await asyncio.to_thread(_worthiest, texts, worth)
 
     async def _rows(self, statement: str, owner_id: int, places: Sequence[int], parameters: Row) -> list[Candidate]:
         if not places:
@@ -266,12 +274,23 @@ class SearchIndex:
         return known[1], known[2]
 
 
+def _worthiest(texts: Sequence[str], worth: Sequence[float]) -> list[int]:
+    """Return the row numbers that *texts* list, those of the greatest summed worth first, then the newest."""
+    numbers = [np.fromstring(text, np.int64, sep=",") for text in texts]
+    each = [np.full(len(found), value) for value, found in zip(worth, numbers, strict=True)]
+    places, which = np.unique(np.concatenate(numbers), return_inverse=True)
+    weights = np.bincount(which, weights=np.concatenate(each), minlength=len(places))
+    ranked: list[int] = places[np.lexsort((-places, -weights))].tolist()
+    return ranked
+
+
 def _pieces(before: str, layer: Layer, counts: Mapping[str, int], budget: int) -> list[_Piece]:
     """Return the rarest terms that fit the budget; a rare one is worth more, in a neighbour half."""
     spent = 0
     found: list[_Piece] = []
-    for term, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        if count and (not found or spent + count <= budget):
+    rarest = sorted(((term, count) for term, count in counts.items() if count), key=lambda item: (item[1], item[0]))
+    for term, count in rarest[:MOST_PIECES]:
+        if not found or spent + count <= budget:
             spent += count
             words = _begins(before, term[0]) if term.endswith("*") else f'"{before}{indexed(term)}"'
             found += _columns(layer, words, math.log(1 + _TYPICAL_ROWS / count))
