@@ -106,9 +106,17 @@ def test_the_table_has_sixty_rows():
 
 
 # A third batch, written when the first two passed: ordinary talk.  At first 20 of the 58 statements were
-# learned and seven of the sixty others believed; of a fourth batch 26 of 56 and nine of sixty.  What stands
-# here keeps what was mended; it is no measure any more.
+# learned and seven of the sixty others believed; of a fourth batch 26 of 56 and nine of sixty; of a fifth, of
+# which three quarters were traps, 56 of 60 and eleven of 175.  What stands here keeps what was mended; it is no
+# measure any more.
 STATEMENTS = [
+    ("From now on, please reply in bullet points.", "instruction"),
+    ("We agreed in the stand-up that Maria owns the release.", "decision"),
+    ("我们团队每周三发版。", "fact"),
+    ("测试环境用的是Redis 7。", "fact"),
+    ("I can't eat gluten.", "fact"),
+    ("我喜欢吃辣的，比如火锅", "preference"),
+    ("The queue must be empty before a shutdown.", "constraint"),
     ("我是做嵌入式开发的，主要写C", "fact"),
     ("我们公司在用飞书，不用钉钉", "fact"),
     ("我儿子今年上小学三年级", "fact"),
@@ -345,6 +353,21 @@ TALK = [
     "产品明天上线，帮我写个公告",
     "我要做个登录页",
     "后天我要考试，帮我出几道题",
+    "I'm vegetarian-curious, ask me next year.",
+    "The test must be flaky.",
+    "Here is the mail I got: We have decided to cancel your subscription.",
+    "客户邮件里写：我们决定终止合作。",
+    "收到一条短信：您已决定续费会员。",
+    "Remember: the interviewer will say 'we deploy weekly'.",
+    "Draft a tweet saying we have migrated to Rust.",
+    "写一条注释：永远不要在这里加锁。",
+    "I can't eat another bite.",
+    "I can't drink tonight.",
+    "I prefer not to answer that.",
+    "If memory serves, we deploy on Thursdays.",
+    "印象中我们部署在AWS上。",
+    "举个例子，比如我住在深圳，那邮费多少？",
+    "For example, we deploy to AWS: what would it cost?",
 ]
 
 

@@ -34,9 +34,15 @@ _PAYLOAD: Final = _any(
     r"correct the grammar|transcribe|tl;?dr)\b",
     r"(?:写|编|来)(?:一?[篇首个段封则]|个)[^，。]{0,12}(?:日记|故事|小说|诗|文章|歌|邮件|信|剧本|文案|台词|自我介绍|"
     r"演讲|对话)",
-    r"\bwrite (?:me )?(?:a|an|some|the) [\w ]{0,24}(?:poem|story|song|essay|letter|e?mail|script|bio|diary|"
-    r"dialog(?:ue)?|speech|scene)",
+    r"\b(?:write|draft|compose|prepare|add) (?:me |us )?(?:a|an|some|the) [\w ]{0,24}\b(?:poem|story|song|essay|letter|"
+    r"e?mail|script|bio|diary|dialog(?:ue)?|speech|scene|tweet|post|announcement|comment|slogan|caption|headline|"
+    r"release notes|commit message)\b(?! (?:to|when|for|if|whenever) )",
+    r"(?:写|加|编|拟|起草|发)(?:一?[条则个篇段]|个)?[^，。:：]{0,8}(?:注释|公告|通知|推文|微博|朋友圈|评论|标语|标题)[:：]",
     r"(?:here'?s|this is) what [\w' ]{1,30}(?:wrote|said|sent|posted|replied)",
+    r"(?:here(?:'s| is| are)|this is|below is|I (?:just )?(?:got|received|found)) [\w' ]{0,30}\b(?:e-?mail|mail|"
+    r"message|letter|text|ticket|notice|transcript|post|tweet|review|comment|log|output|snippet|chat)s?\b[\w' ]{0,30}:",
+    r"(?:收到|这是|看到|发来|贴(?:一下|出)?|转发)[^，。:：]{0,16}(?:邮件|短信|消息|通知|来信|帖子|公告|评论|工单|日志|"
+    r"聊天记录)[^，。:：]{0,8}[:：]",
     r"^(?:from|to|subject|发件人|收件人|主题)\s*[:：].*\n",
     r"(?:^|\n)(?:fix|explain|review|debug|refactor|complete)[\w ,]{0,40}:\s*\n",
     r"(?:帮|给)我?(?:看看|看下|看一下|改改|改一下|检查)(?:这|下面|以下)[^，。]{0,6}[:：\n]",
@@ -64,6 +70,8 @@ _MOCKING: Final = _any(
     r"我(?:谢谢|真是|可)(?:你|谢|服)|好得很|真行啊|有你的",
 )
 _SUPPOSED: Final = _any(
+    r"(?:打个比方|举个例子|举例|(?:^|[，,：:])\s*(?:比如|比方|例如|譬如)说?(?:[，,：:]|(?=我|我们|“|「|\")))",
+    r"\b(?:for example|for instance|e\.g\.),? (?:I|we|my|our|if|[\"'“])",
     r"如果|假如|假设|假使|假定|要是|倘若|万一|设想|若是|就算|即使|哪怕|的话(?![题语筒费剧])|那话|当初|本来(?:想|"
     r"打算|要)|差点|早知道|但愿|(?:就)好了$",
     r"\b(?:what if|if (?:I|we|you|he|she|they|it|the|my|our|there|this|that)\b|suppos(?:e|ing)|assum(?:e|ing)|"
@@ -74,12 +82,14 @@ _SUPPOSED: Final = _any(
 )
 _UNSURE: Final = _any(
     r"可能(?!性)|也许|或许|大概率|说不定|好像|似乎|应该是|不确定|不知道|不清楚|没想好|没决定|还没定|没定|未定|"
-    r"再看[吧看]|再看$|再说(?!一[下遍次])|再考虑|在考虑|考虑(?:一下|要不要|是否|中)|在想|想不想|犹豫|纠结|"
+    r"印象[中里]|没记错|记错|貌似|再看[吧看]|再看$|再说(?!一[下遍次])|再考虑|在考虑|考虑(?:一下|要不要|是否|中)|在想|想不想|犹豫|纠结|"
     r"要不(?!然)|试试|(?<!别)(?<!不要)忘了|记不[清得]|我(?:猜|估计|怀疑)|我觉得|据我所知|喜不喜欢|是不是|有没有",
     r"\b(?:maybe|perhaps|probably|possibly|might|not sure|unsure|no idea|undecided|don'?t know|do not know|"
     r"can'?t remember|forg[oe]t|wonder(?:ing)?|thinking (?:about|of)|think(?:ing)? I|I think|I guess|I suppose|"
     r"I assume|considering|leaning|could be|some ?day|one day|eventually|haven'?t decided|tempted|if I recall|iirc|"
-    r"afaik|not yet|can'?t believe|I hope|hopefully|kind of want|not certain|doubt)\b",
+    r"afaik|if memory serves|if I'm not mistaken|from memory|last I (?:checked|heard)|as far as I|"
+    r"as I recall|I (?:reckon|suspect|believe(?! in\b))|not yet|can'?t believe|I hope|hopefully|kind of want|"
+    r"not certain|doubt)\b",
 )
 _REPORTED: Final = _any(
     r"听说|据说|据(?:报道|悉|传|称|了解)|传闻|网上说|有人[说讲]|告诉我",
@@ -87,10 +97,13 @@ _REPORTED: Final = _any(
     r"习惯|希望)",
     r"(?:老板|领导|同事|客户|朋友|老师|医生|上司|经理|房东|[妈爸哥姐弟妹爷奶公婆友])[^，。]{0,6}(?:[说讲称](?!代码)|"
     r"要求|告诉|提到)",
-    r"(?:文档|官方|书|文章|README|手册|专家|群)[里上中]?[^，。]{0,4}(?:[说讲称]|写着|写的|写道|提到)",
+    r"(?:文档|官方|书|文章|README|手册|专家|群|邮件|短信|消息|通知|公告|来信|日志|注释|帖子|评论|截图)[里上中]?"
+    r"[^，。]{0,4}(?:[说讲称]|写着|写的|写道|写[:：]|提到|显示)",
     r"\b(?:said|says|told|tells|claims?|claimed|reckons?|argues?|wrote|writes|reportedly|allegedly|rumou?rs?|"
     r"I(?:'ve)? (?:heard|read)|according to|(?:docs?|documentation|manual|readme|guide|spec|book|article|error|"
-    r"message|policy page) says?|states?|quote|mentioned|suggests|insists|apparently|they say|supposedly)\b",
+    r"message|policy page) says?|(?:will|'ll|would|might|may) (?:say|claim|argue|insist|tell)|states?|quote|"
+    r"mentioned|suggests|insists|apparently|they say|supposedly)\b",
+    r"\b(?:(?<!I )(?<!we )say|saying|reads?|prints?|shows?|shout(?:s|ing)?)[:,]? [\"'“‘「]",
 )
 _DENIED: Final = _any(
     r"不是我|没有?说|并不是说|不是说|我不是(?:要|想)|谁说|别以为|没必要说|从没说|没讲过|并非",
@@ -123,7 +136,8 @@ _EDIT: Final = _any(
     r"第[一二三四五六七八九十\d]+[段句行条点章节页个]|这[段句行]|[那这]个词|上面的?[这那]?|下面的?|标题里?|开头|"
     r"结尾|错别字|措辞",
     r"\b(?:paragraph|sentence|typo|the (?:word|title|heading|intro|conclusion|first|second|third|last) ?(?:line|one|"
-    r"part|word|point)?|line \d+|above|below|wording|bullet)\b",
+    r"part|word|point)?|line \d+|above|below|wording|"
+    r"(?:this|that|the|each|first|second|third|last) (?:\w+ )?bullet)\b",
 )
 _QUESTION_FORM: Final = _any(
     r"[吗嘛么呢](?:[。，,！!]|$)|什么|为何|怎[么样]|哪[里儿个些种]|谁(?!都)|几[个点时次]|多[少久大长远](?!都)|来着|"

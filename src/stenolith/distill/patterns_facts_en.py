@@ -25,6 +25,7 @@ _LASTING: Final = (
     r"(?!(?:that|what|where|how|when|to (?:think|see|know|say)|to$|(?:all |both )?the (?!(?-i:[A-Z])|ocean|sea|"
     r"beach|mountains?|outdoors|rain|snow|cold|summer|winter|countryside|forest|desert|smell of|taste of|"
     r"sound of))\b)(?!(?!it when)[^,.;!]*\b(?:it|them|they|this|these|those|he|she|him|his|her|their|its|you|your|"
+    r"that(?=\s*(?:[,.;!]|$))|"
     r"(?:to|of|in|at|for|with) that)\b)"
 )
 _OBJECT: Final = r"(?P<obj>[^,.;!]{2,80})"
@@ -86,10 +87,13 @@ FACTS: Final[Table] = rows(
     (HEALTH, rf"{_KIN} (?:is (?:(?!not\b)\w+ )?allergic to|has (?:had )?{_DISEASE})\b[^,.;]*", ("user's {s}", "")),
     (
         HEALTH,
-        rf"{_ME} (?:can'?t|cannot) (?:eat|drink|tolerate|digest|drive|swim|fly)\b(?! any ?more| it\b| this\b| that\b)",
+        (
+            rf"{_ME} (?:can'?t|cannot) (?:eat|drink|tolerate|digest|drive|swim|fly)\b(?! any ?more| it\b| this\b|"
+            r" that\b| another\b|[^.]*\b(?:tonight|today|right now|yet)\b)"
+        ),
         SPEAKER,
     ),
-    (HEALTH, rf"{_AM} (?:actually |also )?{_TRAIT}\b", SPEAKER),
+    (HEALTH, rf"{_AM} (?:actually |also )?{_TRAIT}(?![\w-])", SPEAKER),
     (CORE, r"\bmy name(?:'s| is) (?P<v>[\w'’. -]{2,40})", ("user", "name")),
     (CORE, rf"{_KIN}(?:(?:'s|’s) name is| is (?:called|named)) [^,.;]{{2,40}}", ("user's {s}", "name")),
     (CORE, rf"\bmy (?P<s>{PEOPLE_EN}) is (?-i:[A-Z][a-z]+)(?!['’\w])", ("user's {s}", "")),

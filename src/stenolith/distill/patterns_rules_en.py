@@ -55,7 +55,9 @@ _GUESS: Final = (
     r"(?:(?:really |still |all )?(?:have|feel|look|sound|seem|love|miss|know|mean|get|take|hate|admit|say|confess|"
     r"agree|like)|be (?:a|an|the|some|so|such|really|very|quite|pretty|because|wrong|missing|kidding|joking|broken|"
     r"something|nice|hard|great|amazing|awesome|incredible|tough|fun|rewarding|exciting|cool|lovely|wonderful|proud|"
-    r"happy|sad|tired|exhausted|thrilled|difficult|beautiful|nuts|crazy|fulfilling|\w+ing))\b"
+    r"flaky|buggy|faulty|stale|outdated|corrupt(?:ed)?|confused|misconfigured|mistaken|stuck|dead|lost|asleep|"
+    r"cursed|overloaded|slow|out of (?:sync|date|memory|order)|happy|sad|tired|exhausted|thrilled|difficult|"
+    r"beautiful|nuts|crazy|fulfilling|\w+ing))\b"
 )
 _PART: Final = (
     r"(?:prs?|pull requests?|commits?|branch(?:es)?|endpoints?|apis?|requests?|quer(?:y|ies)|migrations?|tests?|"
@@ -102,8 +104,9 @@ DECISIONS: Final[Table] = rows(
     (
         CHOICE,
         (
-            rf"(?:\bwe(?:'ve|’ve| have)?|\b(?:the|our) team(?: has)?) {_SOFTLY}(?:decided{_OUTING}|agreed (?:on|to|"
-            rf"that|we)\b|settled on|chose|chosen|picked|opted (?:for|to)|went with|are going with|"
+            rf"(?:\bwe(?:'ve|’ve| have)?|\b(?:the|our) team(?: has)?) {_SOFTLY}(?:decided{_OUTING}|"
+            r"agreed (?:(?:in|at|during|with) [^,.;]{2,40}? )?(?:on|to|that|we)\b|settled on|chose|chosen|picked|"
+            r"opted (?:for|to)|went with|are going with|"
             rf"signed off on)\b(?! (?:that )?(?:you|he|she|they|it|them)\b){_ONE_TOOL})?{_WHERE}"
         ),
         ("{s}", "{tool}"),
