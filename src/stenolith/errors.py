@@ -27,6 +27,10 @@ class NotFound(StenolithError):
     exit_code = 1
 
 
+class SceneMoved(InvalidInput):
+    """The scene has changed since this text was taken from it; nothing was changed."""
+
+
 class ScopeRequired(InvalidInput):
     """This call needs a scope with a team, a user and an agent."""
 

@@ -343,6 +343,8 @@ def test_a_scene_renders_to_markdown_with_footnotes() -> None:
     scene = replace(regroup(atoms)[0], title="移动端鉴权兼容")
     page = render_scene(scene, {a.id: a for a in atoms}, SHANGHAI)
     assert page.text == (
+        f"<!-- stenolith scene {scene.id} revision 1; `stenolith scene edit` makes changes count -->\n"
+        "\n"
         "# 移动端鉴权兼容\n"
         "\n"
         "> 旧的鉴权模块先不要重构，移动端还在使用它。 新接口统一使用v3认证，新旧鉴权暂时并行。\n"
@@ -364,9 +366,9 @@ def test_a_scene_renders_to_markdown_with_footnotes() -> None:
         "[^3]: atm_00000000000000000000000002 (decision, 2026-08-03)\n"
     )
     assert page.citations == (
-        Citation(line=7, atoms=(atoms[2].id,)),
-        Citation(line=11, atoms=(atoms[0].id,)),
-        Citation(line=15, atoms=(atoms[1].id,)),
+        Citation(line=9, atoms=(atoms[2].id,)),
+        Citation(line=13, atoms=(atoms[0].id,)),
+        Citation(line=17, atoms=(atoms[1].id,)),
     )
     lines = page.text.splitlines()
     assert all(lines[citation.line - 1].startswith("- ") for citation in page.citations)

@@ -36,7 +36,7 @@ COMMANDS = {
     "history": ("memory:history", "Show every version of a memory."),
     "show": ("reading:show", "Walk down from an id to the words that were said."),
     "list": ("reading:list_", "List atoms, scenes, sessions or records."),
-    "scene": ("reading:scene", "Print the dossier of a project or topic."),
+    "scene": ("editing:scene", "Print the dossier of a project or topic, or edit it by hand."),
     "persona": ("reading:persona", "Print what is stable, and what still lacks evidence."),
     "import": ("transfer:import_", "Read conversations from files."),
     "export": ("transfer:export", "Write everything the scope owns."),

@@ -1,4 +1,4 @@
-"""Commands that read memory: show, list, scene, persona, search."""
+"""Commands that read memory: show, list, persona, search."""
 
 from __future__ import annotations
 
@@ -148,25 +148,6 @@ def _tell_items(items: list[dict[str, Any]], zone: Any) -> None:
         say(f"                  {item['id']}", "dim")
     if not items:
         say("Nothing found.", "dim")
-
-
-async def scene(name: str, /, *, as_of: str | None = None, common: Common = COMMON) -> int:
-    """Print a scene: the dossier of one project or topic, every line citing its atoms.
-
-    Example: stenolith scene "鉴权模块"
-
-    Parameters
-    ----------
-    name
-        Name, title or id of the scene; `stenolith list scenes` shows them.
-    as_of
-        As it was written then: a date or time.
-    """
-    async with common.memory(create=False) as memory:
-        when = memory.filters(as_of=as_of).as_of_ms
-        found = await memory.scene(name, scope=common.scope(), as_of=when)
-    emit(common.json, found, lambda: say(found["markdown"]))
-    return 0
 
 
 async def persona(*, as_of: str | None = None, common: Common = COMMON) -> int:

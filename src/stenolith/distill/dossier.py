@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stenolith.distill.claims import words_of
+from stenolith.distill.handwriting import is_by_hand
 from stenolith.distill.prompting import data_line, read_prompt
 from stenolith.distill.titles import PERSONAL_TITLES
 from stenolith.distill.topics import told_at
@@ -77,12 +78,14 @@ class Edits(BaseModel):
 class Dossier:
     """A scene to be edited with the facts that its lines cite, in the order in which they are numbered.
 
-    *fresh* says that nobody has seen its title yet.  Days are told in *zone*.
+    *fresh* says that nobody has seen its title yet, *handmade* that a person wrote its summary.  Days are told in
+    *zone*.
     """
 
     scene: Scene
     facts: tuple[Atom, ...]
     fresh: bool = False
+    handmade: bool = False
     zone: tzinfo = UTC
 
 
@@ -122,7 +125,7 @@ def carry_over(fresh: Scene, told: Scene, atoms: Mapping[str, Atom]) -> Scene:
     lines = _in_order([*kept, *more])
     if len(lines) > MOST_LINES:
         return fresh
-    return replace(fresh, lines=lines, summary=told.summary if len(kept) == len(told.lines) else fresh.summary)
+    return replace(fresh, lines=lines, summary=(told.summary if len(kept) == len(told.lines) else "") or fresh.summary)
 
 
 def _still_holds(line: Line, atoms: Mapping[str, Atom], there: set[str], disputes: Sequence[frozenset[str]]) -> bool:
@@ -222,7 +225,13 @@ def _read(raw: Any, dossier: Dossier, touched: set[int]) -> tuple[int | None, Li
         return "not an edit"
     if edit.op != "add" and (not 0 <= at < len(dossier.scene.lines) or at in touched):
         return "no such line"
+    if edit.op != "add" and _is_a_persons(dossier.scene.lines[at], dossier):
+        return "a person wrote this line"
     return (at, None) if edit.op == "remove" else _statement(edit, None if edit.op == "add" else at, dossier)
+
+
+def _is_a_persons(line: Line, dossier: Dossier) -> bool:
+    return any(atom.id in line.atoms and is_by_hand(atom) for atom in dossier.facts)
 
 
 def _statement(edit: Edit, at: int | None, dossier: Dossier) -> tuple[int | None, Line] | str:
@@ -281,7 +290,7 @@ def _headed(scene: Scene, dossier: Dossier, answer: Edits) -> Scene:
     summary = cut(" ".join(answer.summary.split()), SUMMARY_CHARS)
     # It stands before every session, also after the moment at which a fact expires.
     lasting = [atom for atom in dossier.facts if atom.expires_at is None]
-    if summary and _rests_on(summary, lasting, dossier.zone):
+    if summary and not dossier.handmade and _rests_on(summary, lasting, dossier.zone):
         scene = replace(scene, summary=summary)
     title = " ".join(answer.title.split())
     own = scene.title not in PERSONAL_TITLES and title not in PERSONAL_TITLES

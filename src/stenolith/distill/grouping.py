@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from stenolith.distill.titles import PERSONAL_TITLES
+from stenolith.distill.handwriting import is_by_hand
+from stenolith.distill.titles import PERSONAL_TITLES, slug
 from stenolith.distill.topics import Corpus, is_named, told_at
 from stenolith.model.atom import Atom, Kind
 from stenolith.model.scene import Scene
@@ -33,6 +34,7 @@ _NEAR_MS: Final = 6 * 3_600_000  # a conversation is about one thing for some ho
 _CHANNEL_MS: Final = 7 * 24 * 3_600_000  # the project of a channel, for notes that name none
 _VECTOR: Final = 0.35
 _ENOUGH_VECTORS: Final = 8  # the mean of fewer vectors says nothing about what all have in common
+_GENERAL_NAMES: Final = frozenset(slug(title, ()) for title in PERSONAL_TITLES)  # a person may change the title
 _SPLIT_AT: Final = 3
 _SUBJECT_SPLIT_AT: Final = 10
 
@@ -119,7 +121,7 @@ class Grouping:
 
     def resume(self, scene: Scene, members: Iterable[Atom], past: Iterable[Atom]) -> None:
         """Continue a stored scene with its living *members*; successors of *past* ones will join it."""
-        pile = Pile(scene=scene, general=scene.title in PERSONAL_TITLES)
+        pile = Pile(scene=scene, general=scene.name in _GENERAL_NAMES)
         self.piles.append(pile)
         for atom in past:
             self._by_root.setdefault(atom.root_id, pile)
@@ -132,14 +134,17 @@ class Grouping:
         for atom in waiting:  # wishes said before or without any word about a project
             self._add(self._session_pile(atom) or self._personal_pile(), atom)
 
-    def tidy(self, max_lines: int) -> None:
-        """Split what grew apart and merge what has the same subject; doing it again changes nothing."""
+    def tidy(self, max_lines: int, shaped: Container[str] = ()) -> None:
+        """Split what grew apart and merge what has the same subject; doing it again changes nothing.
+
+        Scenes whose ids are *shaped* keep the bounds that a person or a model gave them.
+        """
         for pile in list(self.piles):
             self._split_by_word(pile)
             self._split_by_subject(pile, max_lines)
         by_subject: dict[str, Pile] = {}
         for pile in list(self.piles):
-            subject = pile.subject()
+            subject = "" if pile.scene is not None and pile.scene.id in shaped else pile.subject()
             older = by_subject.setdefault(subject, pile) if subject else pile
             if older is not pile:
                 self._move(pile, pile.atoms, older)
@@ -224,21 +229,23 @@ class Grouping:
     def _split_by_word(self, pile: Pile) -> None:
         """Take out of the general pile what at least three of its notes have in common."""
         while pile.general:
-            counts = Counter(word for atom in pile.atoms for word in self._corpus.words[atom.id])
+            movable = [atom for atom in pile.atoms if not is_by_hand(atom)]
+            counts = Counter(word for atom in movable for word in self._corpus.words[atom.id])
             often = [(-count, word) for word, count in counts.items() if count >= _SPLIT_AT]
             if not often:
                 return
             word = min(often)[1]
-            self._move_out(pile, [atom for atom in pile.atoms if word in self._corpus.words[atom.id]])
+            self._move_out(pile, [atom for atom in movable if word in self._corpus.words[atom.id]])
 
     def _split_by_subject(self, pile: Pile, max_lines: int) -> None:
         """Give a subject that fills much of an overlong scene a scene of its own."""
         while len(pile.atoms) > max_lines:
-            counts = Counter(atom.subject.casefold() for atom in pile.atoms if is_named(atom))
+            movable = [atom for atom in pile.atoms if not is_by_hand(atom)]
+            counts = Counter(atom.subject.casefold() for atom in movable if is_named(atom))
             ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[1:2]
             if not ranked or ranked[0][1] < _SUBJECT_SPLIT_AT:
                 return
-            self._move_out(pile, [atom for atom in pile.atoms if atom.subject.casefold() == ranked[0][0]])
+            self._move_out(pile, [atom for atom in movable if atom.subject.casefold() == ranked[0][0]])
 
     def _move_out(self, source: Pile, atoms: Sequence[Atom]) -> None:
         self.piles.append(Pile())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -45,10 +46,30 @@ _CHINESE: Final[Mapping[str, str]] = {
     "preferences": "个人偏好",
     "standing instructions": "长期指令",
 }
+_STAMP: Final = re.compile(r"<!-- *stenolith scene (\S{1,80}) revision (\d{1,9})\b[^>]*-->")
 _ENGLISH: Final[Mapping[str, str]] = {
     Section.CONSTRAINTS: "Constraints and wishes",
     "candidates": "Candidates (not enough evidence)",
 }
+
+
+def section_named(heading: str) -> Section | None:
+    """Return the section that a heading names, in either language, or None."""
+    plain = heading.strip().casefold()
+    return next(
+        (one for one in Section if plain in {one.value, _CHINESE[one], _ENGLISH.get(one, one).casefold()}), None
+    )
+
+
+def stamp(scene: Scene) -> str:
+    """Return the first line of a scene's page: which scene in which revision, hidden where Markdown is shown."""
+    return f"<!-- stenolith scene {scene.id} revision {scene.version}; `stenolith scene edit` makes changes count -->"
+
+
+def read_stamp(line: str) -> tuple[str, int] | None:
+    """Read the scene's id and revision from a line that `stamp` wrote; None for any other line."""
+    match = _STAMP.match(line.strip())
+    return (match[1], int(match[2])) if match else None
 
 
 class _Page:
@@ -85,11 +106,12 @@ class _Page:
 
 
 def render_scene(scene: Scene, atoms: Mapping[str, Atom], zone: tzinfo = UTC) -> Markdown:
-    """Return a scene as Markdown: title, summary, sections, one footnote an atom with its kind and day.
+    """Return a scene as Markdown: stamp, title, summary, sections, one footnote an atom with its kind and day.
 
     *atoms* are looked up by id for the footnotes; a missing one is cited by its id alone.
     """
     page = _Page(chinese=_is_chinese([scene.title, *(line.text for line in scene.lines)]))
+    page.lines.append(stamp(scene))
     page.heading(1, scene.title)
     if scene.summary:
         page.lines.append(f"> {_flat(scene.summary)}")

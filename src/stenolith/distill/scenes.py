@@ -12,6 +12,7 @@ from typing import Final
 
 from stenolith.distill.derived import derived_id
 from stenolith.distill.grouping import Grouping, Pile
+from stenolith.distill.handwriting import is_by_hand, section_by_hand
 from stenolith.distill.titles import PERSONAL_TITLES, slug, title_of
 from stenolith.distill.topics import Tokenizer, day_of, read_corpus, told_at, topic_terms
 from stenolith.model.atom import Atom, AtomStatus, Kind
@@ -46,13 +47,16 @@ class SceneSettings:
 
     More than *max_live* scenes: those that nothing was said about for longest are archived, never lost.
     More than *max_lines* lines: the least important notes share one line that cites them all.
-    *zone* dates the notes about what was replaced.
+    *zone* dates the notes about what was replaced.  *shaped* are the ids of scenes whose bounds a person or a model
+    drew: rules do not merge them.  *reserved* are names that lead to scenes which were merged away.
     """
 
     max_live: int = 15
     max_lines: int = 60
     max_terms: int = 12
     zone: tzinfo = UTC
+    shaped: frozenset[str] = frozenset()
+    reserved: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,7 @@ class Voices:
     @classmethod
     def of(cls, atoms: Sequence[Atom]) -> Voices:
         """Listen who speaks in *atoms*."""
-        return cls(several=len({atom.speaker for atom in atoms}) > 1)
+        return cls(several=len({atom.speaker for atom in atoms if not is_by_hand(atom)}) > 1)
 
     def words(self, atom: Atom) -> str:
         """Return an atom's text on one line, behind its speaker's name in a room of several; orders are quoted."""
@@ -114,7 +118,7 @@ def group(
     piles = _piles(atoms, living, scenes, Grouping(corpus, vectors), limits)
     past = {atom.superseded_by: atom for atom in atoms if atom.superseded_by and _is_past(atom)}
     voices = Voices.of(living)
-    drafts = _named([pile for pile in piles if pile.atoms], living, scenes)
+    drafts = _named([pile for pile in piles if pile.atoms], living, [*limits.reserved, *(one.name for one in scenes)])
     ranked = sorted(drafts, key=lambda item: (-item[0].last, item[1].id))
     changes = []
     for rank, (pile, scene) in enumerate(ranked):
@@ -147,13 +151,12 @@ def _piles(
         past = [atom for atom in atoms if home.get(atom.id) == scene.id and _is_past(atom)]
         grouping.resume(scene, members, past)
     grouping.place(atom for atom in living if atom.id not in home)
-    grouping.tidy(limits.max_lines)
+    grouping.tidy(limits.max_lines, limits.shaped)
     return grouping.piles
 
 
-def _named(piles: Sequence[Pile], living: Sequence[Atom], scenes: Sequence[Scene]) -> list[tuple[Pile, Scene]]:
-    """Give each new pile an identity; those of stored scenes are kept."""
-    taken = [scene.name for scene in scenes]
+def _named(piles: Sequence[Pile], living: Sequence[Atom], taken: list[str]) -> list[tuple[Pile, Scene]]:
+    """Give each new pile an identity and a name that is not *taken*; those of stored scenes are kept."""
     named = []
     for pile in piles:
         scene = pile.scene
@@ -178,16 +181,20 @@ def _new_scene(pile: Pile, living: Sequence[Atom], taken: Sequence[str]) -> Scen
 
 def _filled(scene: Scene, pile: Pile, past: Mapping[str, Atom], limits: SceneSettings, voices: Voices) -> Scene:
     heavy = sorted(pile.weights, key=lambda word: (-pile.weights[word], word))
-    # The summary stands before every session, also after the moment at which something expires.
-    lasting = [atom for atom in pile.atoms if atom.expires_at is None and _is_calm(atom)]
-    best = sorted(lasting, key=lambda atom: (-atom.priority, -told_at(atom), atom.id))
-    summary = " ".join(_sentence(voices.words(atom)) for atom in best[:2])
     return replace(
         scene,
-        summary=cut(summary, 120),
+        summary=summary_of(pile.atoms, voices),
         terms=tuple(heavy[: limits.max_terms]),
         lines=_bounded(_lines(pile.atoms, past, limits.zone, voices), pile.atoms, limits.max_lines),
     )
+
+
+def summary_of(atoms: Sequence[Atom], voices: Voices) -> str:
+    """Return what the weightiest two of *atoms* say."""
+    # It stands before every session, also after the moment at which something expires.
+    lasting = [atom for atom in atoms if atom.expires_at is None and _is_calm(atom)]
+    best = sorted(lasting, key=lambda atom: (-atom.priority, -told_at(atom), atom.id))
+    return cut(" ".join(_sentence(voices.words(atom)) for atom in best[:2]), 120)
 
 
 def _is_calm(atom: Atom) -> bool:
@@ -219,18 +226,25 @@ def _lines(atoms: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo, voices
     same: dict[tuple[Section, str], list[Atom]] = defaultdict(list)
     for atom in sorted(atoms, key=lambda item: (told_at(item), item.id)):
         if atom.id not in disputed:
-            section = Section.OPEN if _UNSETTLED.search(atom.text) else _SECTION[atom.kind]
+            section = section_by_hand(atom) or usual_section(atom.kind, atom.text)
             same[section, _folded(voices.words(atom))].append(atom)
     lines += [_line(section, twins, past, zone, voices) for (section, _text), twins in same.items()]
     order = list(Section)
     return sorted(lines, key=lambda line: order.index(Section(line.section)))
 
 
+def usual_section(kind: Kind, text: str) -> Section:
+    """Return the section in which a statement stands unless a person put it elsewhere."""
+    return Section.OPEN if _UNSETTLED.search(text) else _SECTION[kind]
+
+
 def _line(section: Section, twins: Sequence[Atom], past: Mapping[str, Atom], zone: tzinfo, voices: Voices) -> Line:
     text = voices.words(twins[-1])
     cited = [atom.id for atom in twins]
     before = next((past[atom.id] for atom in reversed(twins) if atom.id in past), None)
-    if before is not None and section is not Section.EVENTS and _folded(before.text) != _folded(twins[-1].text):
+    # A line that a person wrote stands as they wrote it; what it was before is in the history of its atom.
+    told_by_rule = before is not None and section is not Section.EVENTS and not is_by_hand(twins[-1])
+    if before is not None and told_by_rule and _folded(before.text) != _folded(twins[-1].text):
         end = before.valid_until if before.valid_until is not None else told_at(twins[-1])
         day = day_of(end, zone)
         old = " ".join(before.text.split())
@@ -247,7 +261,12 @@ def _disputes(atoms: Sequence[Atom]) -> list[list[Atom]]:
             subject = atom.subject.casefold()
             whose = atom.speaker if subject == "user" or subject.startswith("user's ") else ""
             slots[subject, atom.attribute.casefold(), atom.kind, whose].append(atom)
-    return [found for found in slots.values() if len({_folded(atom.text) for atom in found}) > 1]
+    # Who writes by hand sees what else the page says: what a person left beside their own words is no dispute.
+    return [
+        found
+        for found in slots.values()
+        if len({_folded(atom.text) for atom in found}) > 1 and not is_by_hand(found[-1])
+    ]
 
 
 def _dispute_line(atoms: Sequence[Atom], voices: Voices) -> Line:
@@ -260,8 +279,9 @@ def _bounded(lines: list[Line], atoms: Sequence[Atom], limit: int) -> tuple[Line
     """Keep at most *limit* lines; the least important ones become one line that cites their atoms."""
     if len(lines) <= limit:
         return tuple(lines)
-    weight = {atom.id: (atom.priority, told_at(atom)) for atom in atoms}
-    ranked = sorted(lines, key=lambda line: max(weight.get(atom, (0, 0)) for atom in line.atoms), reverse=True)
+    weight = {atom.id: (is_by_hand(atom), atom.priority, told_at(atom)) for atom in atoms}
+    least = (False, 0, 0)
+    ranked = sorted(lines, key=lambda line: max(weight.get(atom, least) for atom in line.atoms), reverse=True)
     keep = {id(line) for line in ranked[: limit - 1]}
     rest = [line for line in lines if id(line) not in keep]
     cited = tuple(atom for line in rest for atom in line.atoms)

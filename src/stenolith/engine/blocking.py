@@ -50,6 +50,7 @@ class BlockingMemory:
     show = _blocking(Memory.show)
     list = _blocking(Memory.list)
     scene = _blocking(Memory.scene)
+    edit_scene = _blocking(Memory.edit_scene)
     persona = _blocking(Memory.persona)
     replay = _blocking(Memory.replay)
     import_files = _blocking(Memory.import_files)

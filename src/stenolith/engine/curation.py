@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stenolith.capture.live import LiveTurns
@@ -21,10 +22,13 @@ from stenolith.store.records import Record
 BY_HAND = "stenolith:remember"
 """Session of the statements that people make outside a conversation."""
 PERSON = "person"
+USUAL_PRIORITY = 70
 REVIEWED = 40
 """How many neighbouring atoms a correction is held against."""
 _REASON_CORRECTED = "corrected by a person"
-_TOOL = "remember"
+TOOL = "remember"
+EDIT_TOOL = "scene edit"
+"""What the provenance of a message says that a person made to be remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class Statement:
 
     text: str
     kind: Kind = Kind.FACT
-    priority: int = 70
+    priority: int = USUAL_PRIORITY
     expires_at: int | None = None
     key: str | None = None
 
@@ -59,10 +63,10 @@ class Curation:
         owner_id = await self._house.owners.intern(scope)
         async with self._house.database.transaction():
             await self._house.database.lock(owner_id)
-            record = await self._witness(owner_id, scope, statement.text)
-            draft = self._admitted(_draft(statement, record), statement)
+            record = await self.witness(owner_id, scope, statement.text)
+            draft = self.admitted(draft_of(statement, record), statement)
             await self._house.tombstones.lift(owner_id, "atoms", normal_form(draft.text))
-            change = await self._keep(owner_id, draft, _filing(draft, record, mended(statement.key or "") or None))
+            change = await self._keep(owner_id, draft, filing_of(draft, record, mended(statement.key or "") or None))
             await self._projections.follow(owner_id, change)
         await self._house.journal.append([record])
         kept = (*change.added, *change.confirmed)[0]
@@ -78,18 +82,17 @@ class Curation:
         old = await self._active(owner_id, atom_id)
         if old.text == new_text.strip():
             return atom_view(old) | {"superseded": [], "needs_review": []}
-        near = await self._neighbours(owner_id, old, new_text)
+        near = await self.neighbours(owner_id, old, new_text)
         async with self._house.database.transaction():
             await self._house.database.lock(owner_id)
-            record = await self._witness(owner_id, scope, new_text)
+            record = await self.witness(owner_id, scope, new_text)
             statement = Statement(text=new_text, kind=old.kind, priority=old.priority)
-            draft = replace(_draft(statement, record), subject=old.subject, attribute=old.attribute, corrects=True)
-            draft = self._admitted(draft, statement)
-            filing = _filing(draft, record, None)
+            draft = replace(draft_of(statement, record), subject=old.subject, attribute=old.attribute, corrects=True)
+            draft = self.admitted(draft, statement)
+            filing = filing_of(draft, record, None)
             change = await self._house.atoms.supersede(owner_id, old.id, draft, filing, _REASON_CORRECTED)
             successor = change.added[0]
-            doubtful = [one for one in conflicts(draft, near) if one not in {old.id, successor.id}]
-            doubtful += [atom.id for atom in near if atom.id != old.id and _same_claim(old, atom, doubtful)]
+            doubtful = doubted(old, draft, [atom for atom in near if atom.id != successor.id])
             await self._house.atoms.flag(owner_id, doubtful, successor.id)
             await self._projections.follow(owner_id, change)
         await self._house.journal.append([record])
@@ -103,7 +106,7 @@ class Curation:
             raise NotFound(f"there is no atom {atom_id} under this scope")
         return [atom_view(atom) for atom in versions]
 
-    async def _witness(self, owner_id: int, scope: Scope, text: str) -> Record:
+    async def witness(self, owner_id: int, scope: Scope, text: str, tool: str = TOOL) -> Record:
         """Record the statement as a message, so that the atom can cite words that were said."""
         if not text.strip():
             raise InvalidInput("there is nothing to remember: the text is empty")
@@ -112,7 +115,7 @@ class Curation:
             role=Role.USER,
             parts=(Text(text=text),),
             timestamp=self._house.now(),
-            provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool=_TOOL),
+            provenance=Provenance(kind=ProvenanceKind.EXTERNAL_USER, tool=tool),
         )
         session = await self._house.transcripts.find(owner_id, within.session_key, within.session_id)
         # Not to be distilled: the statement becomes an atom here, as it was put, and not once more by rules.
@@ -122,7 +125,8 @@ class Curation:
             raise Refused(f"{text[:60]!r} is not a statement that can be kept")
         return progress.records[0]
 
-    def _admitted(self, draft: AtomDraft, statement: Statement) -> AtomDraft:
+    def admitted(self, draft: AtomDraft, statement: Statement) -> AtomDraft:
+        """Return the draft of a statement as the gate lets it through. Raises `Refused` with the gate's reason."""
         settings = AdmissionSettings(redact_secrets=self._house.settings.capture.redact_secrets)
         verdict = admit(draft, settings=settings)
         if isinstance(verdict, Refusal):
@@ -150,7 +154,8 @@ class Curation:
             raise NotFound(f"there is no active atom {atom_id} under this scope")
         return found[0]
 
-    async def _neighbours(self, owner_id: int, old: Atom, new_text: str) -> list[Atom]:
+    async def neighbours(self, owner_id: int, old: Atom, new_text: str) -> list[Atom]:
+        """Return the active atoms that may make the claim of *old*, or speak against what replaces it."""
         refs = await self._projections.similar_atoms(owner_id, f"{old.text} {new_text}", REVIEWED)
         found = await self._house.atoms.get(owner_id, refs)
         return [atom for atom in found if atom.status is AtomStatus.ACTIVE and atom.id != old.id]
@@ -158,10 +163,11 @@ class Curation:
 
 def is_statement(message: Message) -> bool:
     """Say whether a message was made here, as the evidence of what somebody wanted kept."""
-    return message.provenance is not None and message.provenance.tool == _TOOL
+    return message.provenance is not None and message.provenance.tool in {TOOL, EDIT_TOOL}
 
 
-def _draft(statement: Statement, record: Record) -> AtomDraft:
+def draft_of(statement: Statement, record: Record) -> AtomDraft:
+    """Return the draft of a statement that *record* witnesses."""
     source = Source(record_id=record.record_id, quote=record.message_text, timestamp=record.timestamp)
     return AtomDraft(
         kind=statement.kind,
@@ -172,7 +178,8 @@ def _draft(statement: Statement, record: Record) -> AtomDraft:
     )
 
 
-def _filing(draft: AtomDraft, record: Record, key: str | None) -> Filing:
+def filing_of(draft: AtomDraft, record: Record, key: str | None) -> Filing:
+    """Return how a person's draft is filed, under a *key* of the caller's own."""
     return Filing(
         normal_form=normal_form(draft.text),
         origin=PERSON,
@@ -180,6 +187,12 @@ def _filing(draft: AtomDraft, record: Record, key: str | None) -> Filing:
         session_id=record.session_id,
         caller_key=key,
     )
+
+
+def doubted(old: Atom, draft: AtomDraft, near: Sequence[Atom]) -> list[str]:
+    """Return the ids of atoms *near* that a person should look at, when *draft* takes the place of *old*."""
+    found = [one for one in conflicts(draft, near) if one != old.id]
+    return found + [atom.id for atom in near if atom.id != old.id and _same_claim(old, atom, found)]
 
 
 def _same_claim(old: Atom, other: Atom, known: list[str]) -> bool:

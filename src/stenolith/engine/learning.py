@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from stenolith.curate.admission import AdmissionSettings, Refusal, admit
 from stenolith.distill.reconcile import Decision, normal_form, reconcile
 from stenolith.distill.rules import Utterance, extract
-from stenolith.distill.scenes import SceneChange
 from stenolith.engine.metering import metered
 from stenolith.engine.projections import Projections
 from stenolith.engine.redrafting import Redrafting
@@ -147,12 +146,12 @@ class Learning:
             # Planned outside the transaction, so that a large owner does not make captures wait; if
             # something was said or forgotten meanwhile, the plan is thrown away.
             before = await self._inspection.fingerprint(owner_id)
-            changes = await self._plan_scenes(owner_id)
+            changes = await self._projections.plan_scenes(owner_id)
             async with lease.step():
                 moved = await self._inspection.fingerprint(owner_id) != before
                 if moved and attempt < REPLANS:
                     continue
-                final = await self._plan_scenes(owner_id) if moved else changes
+                final = await self._projections.plan_scenes(owner_id) if moved else changes
                 await self._projections.store_scenes(owner_id, final)
                 later = JobRequest(kind=PERSONA, key="", run_after=self._house.now() + PERSONA_DELAY_MS)
                 await self._house.jobs.enqueue(owner_id, later)
@@ -163,10 +162,6 @@ class Learning:
         await self._projections.write_files(owner_id)
         async with lease.commit():
             return
-
-    async def _plan_scenes(self, owner_id: int) -> list[SceneChange]:
-        changes = await self._projections.plan_scenes(owner_id)
-        return changes if self._redrafting is None else await self._redrafting.carry_over(owner_id, changes)
 
     async def _with_words(self, lease: Lease) -> None:
         """Do a job in which a model words what rules wrote; without a model there is nothing to do."""

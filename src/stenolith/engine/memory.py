@@ -16,6 +16,8 @@ from stenolith.capture.turn import Turn
 from stenolith.engine import documents, moments
 from stenolith.engine.asking import Asking
 from stenolith.engine.curation import Curation, Statement
+from stenolith.engine.editing import Editing
+from stenolith.engine.editing import Wish as PageWish
 from stenolith.engine.erasure import Erasure
 from stenolith.engine.exporting import Exporting
 from stenolith.engine.importing import Importing
@@ -34,7 +36,7 @@ from stenolith.llm.port import Embedder, LanguageModel
 from stenolith.model.atom import Kind
 from stenolith.model.clock import Clock, wall_ms
 from stenolith.model.identity import Scope
-from stenolith.model.message import Message
+from stenolith.model.message import Message, mended
 from stenolith.model.text import cut
 from stenolith.pipeline.stages import DISTILL, STAGES, staffed
 from stenolith.pipeline.worker import Worker, WorkerOptions, WorkReport
@@ -69,6 +71,7 @@ class Memory:
         self._live = LiveTurns(self._scribe)
         self._curation = Curation(house, self._live, self._projections)
         self._reading = Reading(house, self._projections)
+        self._editing = Editing(house, self._curation, self._projections)
         self._asking = Asking(house)
         self._rebuilding = Rebuilding(house, self._scribe, self._projections)
         self.sessions = Sessions(house, self._live)
@@ -298,6 +301,18 @@ class Memory:
     async def scene(self, name: str, *, scope: Scope, as_of: int | None = None) -> View:
         """Return a scene's Markdown with its citations, as it stands or as it stood. Raises `NotFound`."""
         return await self._reading.scene(scope, name, as_of)
+
+    async def edit_scene(
+        self, name: str, text: str, *, scope: Scope, revision: int | None = None, dry_run: bool = False
+    ) -> View:
+        """Make *text*, the edited page of a scene, memory: what a person wrote there is theirs from now on.
+
+        The page names the revision it was made from in its first line, or *revision* does.  Raises `InvalidInput`
+        for a page that cannot be read, `SceneMoved` when the scene has changed meanwhile, `Refused` for what the
+        gate does not let through; nothing is changed then, nor with *dry_run*, which only says what would be.
+        """
+        wish = PageWish(text=mended(text), revision=revision, dry_run=dry_run)
+        return await self._editing.edit(scope, await self._reading.scene_called(scope, name), wish)
 
     async def persona(self, *, scope: Scope, as_of: int | None = None) -> View:
         """Return the persona's Markdown with its citations, candidates included."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+from stenolith.distill.dossier import carry_over
 from stenolith.distill.evidence import Gate
+from stenolith.distill.handwriting import read_origin
 from stenolith.distill.markdown import render_persona, render_scene
 from stenolith.distill.persona import judge
 from stenolith.distill.scenes import SceneAction, SceneChange, SceneSettings, group, scene_of
@@ -24,10 +28,17 @@ from stenolith.pipeline.stages import EMBED, SCENES
 from stenolith.store.atom_rows import AtomChange
 from stenolith.store.files import ProjectedFiles, folder_of
 from stenolith.store.jobs import JobRequest
-from stenolith.store.scenes import SceneDraft
+from stenolith.store.scenes import PERSON, SceneDraft
 from stenolith.store.search import Filter, Layer
 from stenolith.store.vectors import Shelf
 
+AUTHOR = "model"
+"""Author of the versions of a scene in which a model worded its lines."""
+SHAPER = "model, shaping"
+"""Author of the versions in which a model drew the bounds between scenes."""
+SHAPERS = frozenset({PERSON, SHAPER})
+RULES = frozenset({"rules", "forget"})
+"""Authors of what code writes, and may write anew."""
 PAGE = 2000
 SCENE_DELAY_MS = 2_000
 """How long scenes wait after a change of atoms, so that many turns share one run."""
@@ -60,14 +71,27 @@ class Projections:
 
     async def _scrub_scenes(self, owner_id: int, removed: Sequence[str]) -> None:
         """Take forgotten words out of scenes at once; one whose title may repeat them goes, and is told anew."""
+        before = {kept.scene.id: kept.scene for kept in await self._house.scenes.export(owner_id)}
         scrubbed = await self._house.scenes.scrub(owner_id, removed)
         await self.drop(owner_id, Layer.SCENE, [scene.id for scene in scrubbed])
         for scene in scrubbed:
-            left = await self._house.atoms.get(owner_id, [atom for line in scene.lines for atom in line.atoms])
-            if is_told_by(scene.title, left) and left:
+            if await self._may_be_called(owner_id, scene, before[scene.id]):
                 await self.index_scenes(owner_id, [scene])
             else:
                 await self._house.scenes.delete(owner_id, scene.id)
+
+    async def _may_be_called(self, owner_id: int, scene: Scene, before: Scene) -> bool:
+        """Say whether a scrubbed scene's title repeats nothing that was forgotten.
+
+        What a person called it stays, unless it shares a word with the lines that went.
+        """
+        left = await self._house.atoms.get(owner_id, [atom for line in scene.lines for atom in line.atoms])
+        if not left or is_told_by(scene.title, left):
+            return bool(left)
+        if await self._house.scenes.writer_of(owner_id, scene.id, "title") != PERSON:
+            return False
+        gone = "\n".join(line.text for line in before.lines if line not in scene.lines)
+        return set(query_terms(scene.title).words).isdisjoint(query_terms(gone).words)
 
     async def index_scenes(self, owner_id: int, scenes: Sequence[Scene]) -> None:
         """Put scenes whose words have changed into the index, and ask for their vectors anew."""
@@ -105,14 +129,26 @@ class Projections:
         return found
 
     async def plan_scenes(self, owner_id: int) -> list[SceneChange]:
-        """Work out how the owner's scenes change; nothing is written."""
+        """Work out how the owner's scenes change; nothing is written.
+
+        Lines that a person or a model wrote stay as far as their facts still hold.
+        """
         house = self._house
         atoms = await self.all_atoms(owner_id)
-        scenes = [kept.scene for kept in await house.scenes.export(owner_id) if kept.redirect_to is None]
-        limits = SceneSettings(max_live=house.settings.distill.max_scenes, zone=house.settings.zone)
+        every = await house.scenes.export(owner_id)
+        scenes = [kept.scene for kept in every if kept.redirect_to is None]
+        authors = await house.scenes.authors(owner_id)
+        limits = SceneSettings(
+            max_live=house.settings.distill.max_scenes,
+            zone=house.settings.zone,
+            shaped=frozenset(one for one, names in authors.items() if not names.isdisjoint(SHAPERS)),
+            reserved=frozenset(kept.scene.name for kept in every if kept.redirect_to is not None),
+        )
         vectors = await self._vectors_of(owner_id, atoms)
         plan = partial(group, atoms, scenes, vectors=vectors, now_ms=house.now(), settings=limits)
-        return await asyncio.to_thread(plan)
+        changes = await asyncio.to_thread(plan)
+        told = {scene.id: scene for scene in scenes if not authors.get(scene.id, frozenset()) <= RULES}
+        return carried_over(changes, told, {atom.id: atom for atom in atoms})
 
     async def _vectors_of(self, owner_id: int, atoms: Sequence[Atom]) -> dict[str, Sequence[float]] | None:
         if self._house.embedder is None:
@@ -165,15 +201,29 @@ class Projections:
 
     async def write_files(self, owner_id: int) -> int:
         """Write the owner's scenes and persona as Markdown files and return how many changed."""
+        files, pages = await self._files_of(owner_id)
+        lines = (await self._house.personas.current(owner_id)).lines
+        portrait = render_persona(lines).text if lines else ""
+        report, face = files.write_scenes(pages), files.write_persona(portrait)
+        return sum(len(part) for part in (report.written, report.removed, face.written, face.removed))
+
+    async def edited_outside(self, owner_id: int) -> list[tuple[str, Path]]:
+        """Return the scenes, by name, whose file says something else than memory in the revision it names."""
+        files, pages = await self._files_of(owner_id)
+        found = []
+        for name, path in files.differing(pages).items():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if read_origin(text) in {None, read_origin(pages[name])}:  # an older revision waits to be written
+                found.append((name, path))
+        return found
+
+    async def _files_of(self, owner_id: int) -> tuple[ProjectedFiles, dict[str, str]]:
+        """Return the folder of an owner's files, and what the page of each live scene shall say."""
         house = self._house
         files = ProjectedFiles(folder_of(house.home, await house.owners.scope_of(owner_id)))
         scenes = await house.scenes.listing(owner_id)
         cited = {atom.id: atom for atom in await self.all_atoms(owner_id)}
-        pages = {scene.name: render_scene(scene, cited, house.settings.zone).text for scene in scenes}
-        lines = (await house.personas.current(owner_id)).lines
-        portrait = render_persona(lines).text if lines else ""
-        report, face = files.write_scenes(pages), files.write_persona(portrait)
-        return sum(len(part) for part in (report.written, report.removed, face.written, face.removed))
+        return files, {scene.name: render_scene(scene, cited, house.settings.zone).text for scene in scenes}
 
     async def embed_missing(
         self, owner_id: int, layer: Layer, batch: int, step: Callable[[], AbstractAsyncContextManager[None]]
@@ -227,3 +277,20 @@ class Projections:
             case Layer.SCENE:
                 scenes = [await house.scenes.get(owner_id, ref) for ref in refs]
                 return {scene.id: f"{scene.title}. {scene.summary}" for scene in scenes if scene is not None}
+
+
+def carried_over(
+    changes: Sequence[SceneChange], told: Mapping[str, Scene], atoms: Mapping[str, Atom]
+) -> list[SceneChange]:
+    """Return planned *changes* with the lines of *told*, scenes by id, as far as their facts still hold."""
+    found = []
+    for change in changes:
+        before = told.get(change.scene.id)
+        if before is None or change.action is not SceneAction.UPDATE:
+            found.append(change)
+            continue
+        scene = carry_over(change.scene, before, atoms)
+        same = {name: getattr(before, name) for name in ("version", "updated_at", "terms")}
+        if replace(scene, **same) != before:
+            found.append(replace(change, scene=scene))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -96,14 +97,45 @@ class Reading:
     async def scene(self, scope: Scope, name: str, as_of: int | None = None) -> View:
         """Return a scene's Markdown and what each of its lines cites. Raises `NotFound`."""
         owner_id = await self._house.owners.find(scope)
-        scene = await self._find_scene(owner_id, mended(name))
-        if scene is not None and as_of is not None:
-            scene = await self._scene_then(owner_id, scene, as_of)
-        if scene is None:
-            raise NotFound(f"there is no scene {cut(name, 80)!r} under this scope; `stenolith list scenes` names them")
+        scene = await self.scene_called(scope, name)
+        if as_of is not None:
+            then = await self._scene_then(owner_id, scene, as_of)
+            if then is None:
+                raise NotFound(f"there was no scene {cut(name, 80)!r} under this scope then")
+            scene = then
         cited = [atom for line in scene.lines for atom in line.atoms]
         atoms = {atom.id: atom for atom in await self._house.atoms.get(owner_id, cited)}
-        return {**scene_view(scene), **_page(render_scene(scene, atoms, self._house.settings.zone))}
+        ways = await self._ways(owner_id, mended(name), scene)
+        return {**scene_view(scene), **ways, **_page(render_scene(scene, atoms, self._house.settings.zone))}
+
+    async def _ways(self, owner_id: int, name: str, scene: Scene) -> View:
+        """Say which scene was asked for when it was merged into this one, and where lines went that stood here."""
+        every = await self._house.scenes.export(owner_id)
+        asked = [kept.scene for kept in every if kept.redirect_to is not None and _is_called(kept.scene, name)]
+        before = {
+            atom
+            for version in await self._house.scenes.versions(owner_id, scene.id)
+            for line in version.lines
+            for atom in line.atoms
+        }
+        before -= {atom for line in scene.lines for atom in line.atoms}
+        others = [
+            kept.scene
+            for kept in every
+            if kept.redirect_to is None
+            and kept.scene.id != scene.id
+            and any(not before.isdisjoint(line.atoms) for line in kept.scene.lines)
+        ]
+        moved = [{"id": one.id, "name": one.name, "title": one.title} for one in others]
+        merged = asked[0].name if asked and not _is_called(scene, name) else None
+        return {"redirected_from": merged, "moved_to": moved}
+
+    async def scene_called(self, scope: Scope, name: str) -> Scene:
+        """Return the scene with this name, id or title. Raises `NotFound`."""
+        scene = await self._find_scene(await self._house.owners.find(scope), mended(name))
+        if scene is None:
+            raise NotFound(f"there is no scene {cut(name, 80)!r} under this scope; `stenolith list scenes` names them")
+        return scene
 
     async def _scene_then(self, owner_id: int, scene: Scene, at: int) -> Scene | None:
         """Return a scene as it was written at *at*, None when it was not there yet."""
@@ -123,11 +155,13 @@ class Reading:
         )
 
     async def _find_scene(self, owner_id: int, name: str) -> Scene | None:
+        """Return the scene with this name, id or title, or the one that such a scene was merged into."""
         found = await self._house.scenes.get(owner_id, name)
         if found is not None:
             return found
-        every = [kept.scene for kept in await self._house.scenes.export(owner_id)]
-        return next((scene for scene in every if scene.title.casefold() == name.casefold()), None)
+        called = [kept for kept in await self._house.scenes.export(owner_id) if _is_called(kept.scene, name)]
+        called.sort(key=lambda kept: (kept.redirect_to is not None, kept.scene.archived, kept.scene.created_at))
+        return await self._house.scenes.get(owner_id, called[0].scene.id) if called else None
 
     async def persona(self, scope: Scope, as_of: int | None = None) -> View:
         """Return the persona's Markdown, what its lines cite, and the lines themselves."""
@@ -188,6 +222,14 @@ class Reading:
             children = [{**record_view(record), "children": []} for record in held]
             nodes.append({**atom_view(atom), "children": children})
         return nodes
+
+
+def _is_called(scene: Scene, name: str) -> bool:
+    return name in {scene.name, scene.id} or _folded(scene.title) == _folded(name)
+
+
+def _folded(title: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", title).casefold().split())
 
 
 def _number(cursor: str | None) -> int:

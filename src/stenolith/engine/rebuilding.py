@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
 from stenolith.capture.align import alignment_digest
 from stenolith.capture.record import Scribe
@@ -82,6 +83,11 @@ class Rebuilding:
         """Write every owner's Markdown files anew and return how many changed."""
         changed = [await self._projections.write_files(owner_id) for owner_id, _ in await self._house.owners.every()]
         return {"files": sum(changed)}
+
+    async def edited_outside(self) -> list[tuple[str, Path]]:
+        """Return the scenes, by name, whose files somebody changed: writing the files anew would lose that."""
+        every = await self._house.owners.every()
+        return [found for owner_id, _ in every for found in await self._projections.edited_outside(owner_id)]
 
     async def records(self) -> dict[str, int]:
         """Bring back the records whose lines stand in the day files but not in the database.

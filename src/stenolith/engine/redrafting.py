@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from stenolith.distill.dossier import Dossier, carry_over, cited_in, edit, is_due
+from stenolith.distill.dossier import Dossier, cited_in, edit, is_due
 from stenolith.distill.portrait import keep_wording, mark_of, to_word, word
-from stenolith.distill.scenes import SceneAction, SceneChange
-from stenolith.engine.projections import Projections
+from stenolith.engine.projections import AUTHOR, Projections
 from stenolith.engine.wiring import House
 from stenolith.llm.budget import Meter
 from stenolith.llm.port import Unanswerable
@@ -26,11 +25,10 @@ from stenolith.pipeline.stages import PERSONA, SCENES, STAGES
 from stenolith.pipeline.worker import Lease
 from stenolith.store.cursors import Cursor
 from stenolith.store.jobs import JobRequest
-from stenolith.store.scenes import SceneDraft
+from stenolith.store.scenes import PERSON, SceneDraft
 
 KEY: Final = "model"
 """Key of the jobs in which a model words what rules have written."""
-AUTHOR: Final = "model"
 _DOSSIER: Final = "dossier"
 _PORTRAIT: Final = "portrait"
 
@@ -42,27 +40,6 @@ class Redrafting:
         self._house = house
         self._projections = projections
         self._meter = meter
-
-    async def carry_over(self, owner_id: int, changes: Sequence[SceneChange]) -> list[SceneChange]:
-        """Return planned *changes* with the lines a model wrote before, as far as their facts still hold."""
-        updates = [change.scene.id for change in changes if change.action is SceneAction.UPDATE]
-        written = {one for one in updates if await self._was_edited(owner_id, one)}
-        if not written:
-            return list(changes)
-        atoms = {atom.id: atom for atom in await self._projections.all_atoms(owner_id)}
-        found = []
-        for change in changes:
-            told = await self._house.scenes.get(owner_id, change.scene.id) if change.scene.id in written else None
-            if told is None:
-                found.append(change)
-                continue
-            scene = carry_over(change.scene, told, atoms)
-            if replace(scene, version=told.version, updated_at=told.updated_at, terms=told.terms) != told:
-                found.append(replace(change, scene=scene))
-        return found
-
-    async def _was_edited(self, owner_id: int, scene_id: str) -> bool:
-        return any(version.author == AUTHOR for version in await self._house.scenes.versions(owner_id, scene_id))
 
     async def request_dossiers(self, owner_id: int) -> None:
         """Ask for the dossiers to be edited; joins the transaction that wrote them."""
@@ -102,7 +79,8 @@ class Redrafting:
             return  # forgotten this moment; the rules will write the scene anew
         looked_at = (await house.cursors.get(owner_id, _DOSSIER, scene.id)).state
         fresh = not looked_at and scene.version == 1
-        dossier = Dossier(scene=scene, facts=tuple(facts), fresh=fresh, zone=house.settings.zone)
+        handmade = await house.scenes.writer_of(owner_id, scene.id, "summary") == PERSON
+        dossier = Dossier(scene=scene, facts=tuple(facts), fresh=fresh, handmade=handmade, zone=house.settings.zone)
         edited: Scene | None = None
         try:
             model = self._meter.for_job(owner_id, SCENES)

@@ -36,6 +36,7 @@ _AGREEMENTS: Final = {
     "every active atom has evidence": "atoms_without_evidence",
     "sessions have no gaps": "gaps_in_sessions",
 }
+_PAGES: Final = "pages of scenes say what memory says"
 _INDEX_FAULTS: Final = frozenset({"records_without_row", "atoms_without_row", "rows_without_source"})
 
 
@@ -74,7 +75,7 @@ class Upkeep:
         """Examine everything; with *fix* repair what can be repaired without losing anything."""
         checks = [await self._pages(), self._modes(fix=fix), await self._journal(fix=fix)]
         checks += await self._agreements(fix=fix)
-        checks += [await self._turns(fix=fix), await self._queue()]
+        checks += [await self._turns(fix=fix), await self._queue(), await self._pages_of_scenes()]
         shown = [check.to_dict() for check in checks]
         return {"healthy": all(check["ok"] for check in shown), "fixed": fix, "checks": shown}
 
@@ -130,6 +131,20 @@ class Upkeep:
             Check(name=name, problems=tuple(problems), fixed=mended and _AGREEMENTS[name] in _INDEX_FAULTS)
             for name, problems in found.items()
         ]
+
+    async def _pages_of_scenes(self) -> Check:
+        """Find pages that were changed on disk: no repair touches them, for it could only throw the change away."""
+        try:
+            edited = await self.rebuilding.edited_outside()
+        except OSError as error:
+            why = f"{error.filename or self.house.home}: {error.strerror or error}"
+            return Check(name=_PAGES, problems=(why,))
+        problems = [
+            f"{path} was changed on disk, which is not memory: `stenolith scene edit {name} --file {path}` makes it"
+            " memory; `stenolith rebuild files` would overwrite it"
+            for name, path in edited
+        ]
+        return Check(name=_PAGES, problems=tuple(problems))
 
     async def _turns(self, *, fix: bool) -> Check:
         before = self.house.now() - STUCK_MS

@@ -62,6 +62,15 @@ class ProjectedFiles:
             path.unlink(missing_ok=True)
         return FileReport(written=tuple(sorted(written)), removed=tuple(sorted(path.name for path in extra)))
 
+    def differing(self, pages: Mapping[str, str]) -> dict[str, Path]:
+        """Return the files that are there and do not say what *pages* say, by scene name."""
+        found = {}
+        for name, text in pages.items():
+            path = self._scenes / f"{safe_name(name)}.md"
+            if path.is_file() and path.read_bytes() != text.encode():
+                found[name] = path
+        return found
+
 
 def _sweep(folder: Path) -> None:
     """Remove what a killed process left half written: it may repeat words that were forgotten since."""

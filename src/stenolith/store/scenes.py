@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.model.clock import Clock, wall_ms
@@ -13,8 +13,8 @@ from stenolith.model.identity import new_id
 from stenolith.model.scene import Line, Scene
 from stenolith.store.database import Database, Row, statements
 
-_LONGEST_CHAIN = 16
-"""Redirects that are followed before a chain is taken for a circle."""
+PERSON = "person"
+"""Author of the versions that a person wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +120,11 @@ class Scenes:
         row = await self._row("find_scene", owner_id, name=name) or await self._row(
             "get_scene", owner_id, scene_id=name
         )
-        for _ in range(_LONGEST_CHAIN):
-            if row is None or row["redirect_to"] is None:
-                return _scene(row) if row else None
+        passed: set[str] = set()
+        while row is not None and row["redirect_to"] is not None and row["scene_id"] not in passed:
+            passed.add(row["scene_id"])
             row = await self._row("get_scene", owner_id, scene_id=row["redirect_to"])
-        return None
+        return _scene(row) if row is not None and row["scene_id"] not in passed else None
 
     async def listing(self, owner_id: int, *, archived: bool = False, limit: int = 1000, skip: int = 0) -> list[Scene]:
         """Return live scenes, or the archived ones, those changed last first."""
@@ -137,6 +137,21 @@ class Scenes:
         """Return everything the scene ever said, oldest first."""
         rows = await self._database.fetch(self._sql["scene_versions"], owner_id=owner_id, scene_id=scene_id)
         return [_version(row) for row in rows]
+
+    async def authors(self, owner_id: int) -> dict[str, frozenset[str]]:
+        """Return who ever wrote a version of each of the owner's scenes, by scene id."""
+        found: dict[str, set[str]] = {}
+        for row in await self._database.fetch(self._sql["scene_authors"], owner_id=owner_id):
+            found.setdefault(row["scene_id"], set()).add(row["author"])
+        return {scene_id: frozenset(names) for scene_id, names in found.items()}
+
+    async def writer_of(self, owner_id: int, scene_id: str, part: Literal["title", "summary"]) -> str:
+        """Return the author of the title or summary that a scene has now; empty for no such scene."""
+        author, value = "", None
+        for version in await self.versions(owner_id, scene_id):
+            if getattr(version, part) != value:
+                author, value = version.author, getattr(version, part)
+        return author
 
     async def archive(self, owner_id: int, scene_id: str) -> None:
         """Take a scene out of the directory, keeping it. Raises `NotFound`."""
@@ -155,6 +170,10 @@ class Scenes:
             if target.id == scene_id:
                 raise InvalidInput("a scene cannot be merged into itself")
             await self._shelve(owner_id, scene_id, target.id)
+            # What led here leads on at once: a chain of any number of merges stays one step long.
+            await self._database.fetch(
+                self._sql["lead_on_scenes"], owner_id=owner_id, scene_id=scene_id, into_id=target.id
+            )
 
     async def _shelve(self, owner_id: int, scene_id: str, redirect_to: str | None) -> None:
         rows = await self._database.fetch(
@@ -194,21 +213,24 @@ class Scenes:
         async with self._database.transaction():
             await self._database.lock(owner_id)
             for row in await self._database.fetch(self._sql["every_scene"], owner_id=owner_id):
-                await self._scrub_versions(owner_id, row["scene_id"], gone)
+                await self._scrub_versions(owner_id, row, gone)
                 content = _scrubbed(row, gone)
                 if content is not None:
                     kept = {name: row[name] for name in ("scene_id", "name", "archived", "redirect_to")}
                     changed.append(await self._rewrite(owner_id, {**kept, **content, "stale": 1}, "forget"))
         return changed
 
-    async def _scrub_versions(self, owner_id: int, scene_id: str, gone: frozenset[str]) -> None:
-        rows = await self._database.fetch(self._sql["scene_versions"], owner_id=owner_id, scene_id=scene_id)
-        named = {"owner_id": owner_id, "scene_id": scene_id}
-        kept = [(row["version"], _scrubbed(_unfold(row["body"]), gone)) for row in rows]
-        await self._database.execute_many(
-            self._sql["rewrite_scene_version"],
-            [{**named, "version": version, "body": _body(body)} for version, body in kept if body is not None],
-        )
+    async def _scrub_versions(self, owner_id: int, scene: Row, gone: frozenset[str]) -> None:
+        named = {"owner_id": owner_id, "scene_id": scene["scene_id"]}
+        rows = await self._database.fetch(self._sql["scene_versions"], **named)
+        rewritten = []
+        for row in rows:
+            content = _scrubbed(_unfold(row["body"]), gone)
+            if content is not None:
+                # A title it had before may repeat what was forgotten, too; nothing shows that title any more.
+                title = content["title"] if content["title"] == scene["title"] else ""
+                rewritten.append({**named, "version": row["version"], "body": _body(content | {"title": title})})
+        await self._database.execute_many(self._sql["rewrite_scene_version"], rewritten)
 
     async def export(self, owner_id: int) -> list[KeptScene]:
         """Return all the owner's scenes with their versions, in the order of their ids."""

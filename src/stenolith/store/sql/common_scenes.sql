@@ -37,6 +37,9 @@ UPDATE scenes SET archived = :archived, redirect_to = :redirect_to, updated_at =
 WHERE owner_id = :owner_id AND scene_id = :scene_id
 RETURNING scene_id;
 
+-- name: lead_on_scenes
+UPDATE scenes SET redirect_to = :into_id WHERE owner_id = :owner_id AND redirect_to = :scene_id;
+
 -- name: mark_scene_stale
 UPDATE scenes SET stale = 1 WHERE owner_id = :owner_id AND lines LIKE :cited ESCAPE '!' RETURNING scene_id;
 
@@ -44,6 +47,10 @@ UPDATE scenes SET stale = 1 WHERE owner_id = :owner_id AND lines LIKE :cited ESC
 SELECT v.scene_id, v.version, v.body, v.author, v.recorded_at
 FROM scene_versions AS v JOIN scenes AS s ON s.scene_id = v.scene_id
 WHERE s.owner_id = :owner_id AND v.scene_id = :scene_id ORDER BY v.version;
+
+-- name: scene_authors
+SELECT DISTINCT v.scene_id, v.author
+FROM scene_versions AS v JOIN scenes AS s ON s.scene_id = v.scene_id WHERE s.owner_id = :owner_id;
 
 -- name: rewrite_scene_version
 UPDATE scene_versions SET body = :body
