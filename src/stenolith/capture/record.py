@@ -10,7 +10,7 @@ from typing import Any
 
 from stenolith.capture.align import Alignment, Known, align, alignment_digest
 from stenolith.capture.clean import clean
-from stenolith.capture.forgotten import forgotten_head
+from stenolith.capture.forgotten import forgotten_head, recognised
 from stenolith.capture.turn import Turn, sound
 from stenolith.errors import InvalidInput
 from stenolith.model.identity import Scope, new_id
@@ -214,7 +214,7 @@ class Recorder:
         await scribe.database.lock(owner_id)
         session = await open_session(scribe.transcripts, owner_id, scope, now)
         gone = await self._forgotten(owner_id, scope, turn, digests)
-        found = await self._align(session, turn, gone)
+        found = await self._align(session, turn, digests, gone)
         drafts = [self._draft(turn, index, digests[index]) for index in found.new]
         if not drafts:
             return _report(turn, found, gone, [], [])
@@ -227,13 +227,18 @@ class Recorder:
 
     async def _forgotten(self, owner_id: int, scope: Scope, turn: Turn, digests: Sequence[str]) -> int:
         """Return how many messages at the head are history that was forgotten; this turn's own never are."""
-        history = digests if turn.mark is None else digests[: max(turn.mark, 0)]
+        said = [(digest, message.timestamp) for digest, message in zip(digests, turn.messages, strict=True)]
+        history = said if turn.mark is None else said[: max(turn.mark, 0)]
         return await forgotten_head(self._tombstones, owner_id, scope.session_key, history)
 
-    async def _align(self, session: Session, turn: Turn, gone: int) -> Alignment:
+    async def _align(self, session: Session, turn: Turn, digests: Sequence[str], gone: int) -> Alignment:
         """Say which messages behind the first *gone* ones are new."""
         rows = await self._scribe.transcripts.tail(session.session_ref, self._scribe.given.tail)
-        known = [Known(digest=row["digest"], timestamp=row["timestamp"], host_id=row["host_id"]) for row in rows]
+        held = await recognised(self._tombstones, [row["digest"] for row in rows], digests)
+        known = [
+            Known(digest=digest, timestamp=row["timestamp"], host_id=row["host_id"])
+            for digest, row in zip(held, rows, strict=True)
+        ]
         mark = None if turn.mark is None else turn.mark - gone
         found = align(turn.messages[gone:], known, mark=mark, clock=session.clock)
         return replace(found, new=tuple(gone + index for index in found.new))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stenolith.capture.forgotten import LAYER as MESSAGES
-from stenolith.capture.forgotten import sequences
+from stenolith.capture.forgotten import name_of, traces
 from stenolith.engine.curation import is_statement
 from stenolith.engine.projections import Projections
 from stenolith.engine.wiring import House
@@ -19,6 +19,8 @@ from stenolith.store.search import Layer
 from stenolith.store.transcripts import Session
 
 ACTOR = "person"
+EVERY = 2**31
+"""More messages than a session has."""
 GONE = "the words it rested on were deleted"
 
 
@@ -126,8 +128,13 @@ class Erasure:
             done.atoms += change.removed
 
     async def _records(self, owner_id: int, records: Sequence[Record], done: Erased) -> None:
+        digests: dict[int, dict[int, str]] = {}
         for record in records:
-            await self._house.transcripts.blank(owner_id, record.message_id)
+            ref = record.session_ref
+            if ref not in digests:
+                digests[ref] = await self._house.transcripts.digests(ref)
+            name = await name_of(self._house.tombstones, digests[ref][record.seq])
+            await self._house.transcripts.blank(owner_id, record.message_id, name)
         await self._house.records.delete(owner_id, [record.record_id for record in records])
         await self._without_evidence(owner_id, [(record.record_id, record.journal_day) for record in records], done)
 
@@ -140,8 +147,9 @@ class Erasure:
             await self._session(owner_id, session, done)
 
     async def _session(self, owner_id: int, session: Session, done: Erased) -> None:
-        said = await self._house.transcripts.digests(session.session_ref)
-        history = sequences(session.session_key, [said[seq] for seq in sorted(said)])
+        said = await self._house.transcripts.tail(session.session_ref, EVERY)
+        digests, times = [row["digest"] for row in said], [row["timestamp"] for row in said]
+        history = await traces(self._house.tombstones, session.session_key, digests, times)
         await self._house.tombstones.bury(owner_id, MESSAGES, history, ACTOR)
         gone = await self._house.records.delete_session(session.session_ref)
         await self._without_evidence(owner_id, gone, done)

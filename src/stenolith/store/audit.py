@@ -152,6 +152,10 @@ class Tombstones:
             found = await self._database.fetch(self._sql["insert_meta"], name=_KEY_NAME, value=value)
         return str(found[0]["value"])
 
+    async def fingerprint(self, form: str) -> str:
+        """Return the keyed hash that stands for *form* where the words themselves may not."""
+        return await self._hash(form)
+
     async def _name(self, owner_id: int, layer: str, form: str) -> dict[str, Any]:
         return {"layer": layer, "owner_id": owner_id, "hash": await self._hash(form)}
 

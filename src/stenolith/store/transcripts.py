@@ -206,15 +206,18 @@ class Transcripts:
         rows = await self._database.fetch(self._sql["get_message"], owner_id=owner_id, message_id=message_id)
         return _stored(rows[0]) if rows else None
 
-    async def blank(self, owner_id: int, message_id: str) -> bool:
-        """Delete the content of one message for good; its place and role stay, so positions have no gap."""
+    async def blank(self, owner_id: int, message_id: str, name: str) -> bool:
+        """Delete the content of one message for good; its place, role and time stay, so positions have no gap.
+
+        *name* stands where its digest stood: something that tells the message again, and not what it said.
+        """
         stored = await self.message(owner_id, message_id)
         if stored is None:
             return False
         empty = Message(role=stored.message.role, parts=(Opaque(kind="forgotten", value=None),))
         body = compact_json(message_to_dict(empty))
         named = {"owner_id": owner_id, "message_id": message_id}
-        return bool(await self._database.fetch(self._sql["blank_message"], **named, body=body, digest="forgotten"))
+        return bool(await self._database.fetch(self._sql["blank_message"], **named, body=body, digest=name))
 
     async def mark(self, session_ref: int, kind: str, first_kept_seq: int, body: dict[str, Any], now: int) -> str:
         """Put a mark on the view of a session; no message changes."""
