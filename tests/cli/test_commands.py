@@ -174,6 +174,23 @@ def test_jobs_alone_lists_the_queue(shell) -> None:
     assert [item["kind"] for item in shell("jobs", "--json").json["items"]] == ["distill"]
 
 
+def test_a_job_that_waits_after_a_failure_says_when_and_why_and_can_be_run_at_once(shell, monkeypatch) -> None:
+    for name, value in {"KIND": "openai", "URL": "http://127.0.0.1:9/v1", "MODEL": "m"}.items():
+        monkeypatch.setenv(f"STENOLITH_LLM__{name}", value)
+    shell("capture", "-", "--session", "s1", stdin=TURN)
+    assert shell("work", "--json").code == 3
+    assert shell("work", "--json").json == {"done": {}, "failed": {}, "dead": {}, "pending": 1}
+    (job,) = shell("jobs", "--json").json["items"]
+    people = shell("jobs").out
+    assert job["error"] in people
+    assert "due 20" in people
+    assert shell("jobs", "retry", job["id"]).code == 0
+    for name in ("KIND", "URL", "MODEL"):
+        monkeypatch.delenv(f"STENOLITH_LLM__{name}")
+    assert shell("work", "--kinds", "distill", "--json").json["done"] == {"distill": 1}
+    assert shell("jobs", "retry", job["id"]).code == 1
+
+
 def test_a_key_of_the_caller_replaces(shell) -> None:
     shell("remember", "Standup is at nine", "--key", "standup")
     shell("remember", "Standup is at ten", "--key", "standup")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import suppress
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from cyclopts import App, Parameter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stenolith.cli.options import COMMON, SEVERAL, Common, refuse_existing
-from stenolith.cli.output import emit, err, note, say, say_all
+from stenolith.cli.output import emit, err, moment, note, say, say_all
 
 if TYPE_CHECKING:
     from stenolith.pipeline.worker import WorkReport
@@ -62,7 +63,7 @@ def _tell_work(report: dict[str, Any]) -> None:
         say(f"{kind}: {count} failed, will be tried again", "yellow")
     for kind, count in report["dead"].items():
         say(f"{kind}: {count} given up; see `stenolith jobs dead`", "red")
-    say(f"{report['pending']} pending", "dim")
+    say(f"{report['pending']} pending{'; see `stenolith jobs`' if report['pending'] else ''}", "dim")
 
 
 async def worker(*, common: Common = COMMON) -> int:
@@ -108,33 +109,37 @@ async def dead(*, common: Common = COMMON) -> int:
 async def _tell_jobs(common: Common, *, dead: bool) -> int:
     async with common.memory(create=False) as memory:
         found = await memory.jobs(dead=dead)
-    emit(common.json, found, lambda: _list_jobs(found["items"]))
+        zone = memory.settings.zone
+    emit(common.json, found, lambda: _list_jobs(found["items"], zone))
     if found["health"]["status"] != "ok":
         note(f"degraded: {'; '.join(found['health']['reasons'])}", "yellow")
     return 0
 
 
-def _list_jobs(items: list[dict[str, Any]]) -> None:
+def _list_jobs(items: list[dict[str, Any]], zone: tzinfo) -> None:
     for item in items:
-        say(f"{item['id']}  {item['kind']:<9} {item['state']:<8} attempts {item['attempts']}  {item['error']}")
+        due = moment(item["run_after"], zone)
+        say(f"{item['id']}  {item['kind']:<8} {item['state']:<8} due {due}  attempts {item['attempts']}")
+        if item["error"]:
+            say(f"    {item['error']}", "yellow")
     if not items:
         say("No such jobs.", "dim")
 
 
 @jobs.command
 async def retry(job_id: str, /, *, common: Common = COMMON) -> int:
-    """Put a job that was given up back into the queue.
+    """Run a job again that was given up, or at once one that waits after a failure.
 
     Example: stenolith jobs retry job_01k...
 
     Parameters
     ----------
     job_id
-        Its id, as `stenolith jobs dead` prints it.
+        Its id, as `stenolith jobs` and `stenolith jobs dead` print it.
     """
     async with common.memory(create=False) as memory:
         found = await memory.retry_job(job_id)
-    emit(common.json, found, lambda: say(f"{job_id} is pending again"))
+    emit(common.json, found, lambda: say(f"{found['id']} is due now"))
     return 0
 
 

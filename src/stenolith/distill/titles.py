@@ -23,7 +23,12 @@ _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IG
 _HAN_RUN: Final = re.compile(r"[々一-鿿㐀-䶿]+")
 _WORD: Final = re.compile(r"(?<![A-Za-z'’])[A-Za-z][A-Za-z0-9]*+(?!['’])(?:[._-][A-Za-z0-9]+)*(?:\+\+|#)?")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)*")
-_PLACE: Final = re.compile(r"[的了是在和与或及把被给让从对向于很还没有会能要都也就又而但且则]")
+_NO_END: Final = CJK_STOP_CHARS | frozenset(
+    "先再就只已更最太别没去来"
+)  # adverbs and verbs that end no name: "鉴权模块先|不要动"
+_PLACE: Final = re.compile(
+    r"[的了是在和与或及把被给让从对向于很还没有会能要都也就又而但且则已]|(?<!优)先(?![进锋后生])|再(?!生)|只(?!读)|才(?!能)"
+)
 
 
 def title_of(atoms: Sequence[Atom], others: Sequence[Atom]) -> str:
@@ -127,7 +132,7 @@ def _chinese_phrases(piece: str) -> Iterator[str]:
         for size in range(2, min(6, len(piece) - start) + 1):
             part = piece[start : start + size]
             pairs = [part[at : at + 2] for at in range(size - 1)]
-            if part[0] not in CJK_STOP_CHARS and part[-1] not in CJK_STOP_CHARS and GENERIC.isdisjoint(pairs):
+            if part[0] not in CJK_STOP_CHARS and part[-1] not in _NO_END and GENERIC.isdisjoint(pairs):
                 yield part
 
 

@@ -356,7 +356,7 @@ class Memory:
         return await self._upkeep.jobs(dead=dead)
 
     async def retry_job(self, job_id: str) -> View:
-        """Give a dead job all its attempts again. Raises `NotFound`."""
+        """Make a job that was given up, or waits for its time, due now with all its attempts. Raises `NotFound`."""
         return await self._upkeep.retry(job_id)
 
     async def doctor(self, *, fix: bool = False) -> View:

@@ -28,6 +28,8 @@ LATE_MS: Final = 15 * 60_000
 """Age after which a due job says that no worker runs."""
 STUCK_MS: Final = 6 * 3_600_000
 """Age after which an open turn is taken for abandoned: no exchange lasts six hours."""
+LISTED_JOBS: Final = 10_000
+"""Jobs of one state that a listing shows; the counts beside it are of all."""
 _AGREEMENTS: Final = {
     "every record is searchable": "records_without_row",
     "every atom is searchable": "atoms_without_row",
@@ -189,15 +191,16 @@ class Upkeep:
     async def jobs(self, *, dead: bool) -> dict[str, Any]:
         """Return the jobs of the home that wait or run, or those that were given up."""
         states: tuple[State, ...] = ("dead",) if dead else ("running", "pending")
-        found = [job for state in states for job in await self.house.jobs.listing_of_home(state)]
+        found = [job for state in states for job in await self.house.jobs.listing_of_home(state, limit=LISTED_JOBS)]
         return {"items": [_job_view(job) for job in found], "health": await self.health()}
 
     async def retry(self, job_id: str) -> dict[str, Any]:
-        """Give a dead job of any owner all its attempts again. Raises `NotFound`."""
-        for job in await self.house.jobs.listing_of_home("dead", limit=100_000):
+        """Make a job of any owner that was given up, or waits for its time, due now. Raises `NotFound`."""
+        states: tuple[State, ...] = ("dead", "pending")
+        for job in [job for state in states for job in await self.house.jobs.listing_of_home(state, limit=100_000)]:
             if job.id == job_id:
                 return {"id": await self.house.jobs.retry(job.owner_id, job_id), "state": "pending"}
-        raise NotFound(f"there is no job {job_id} that was given up")
+        raise NotFound(f"there is no job {job_id} that was given up or waits for its time")
 
     async def stats(self, scope: Scope) -> dict[str, Any]:
         """Count what the owner has and how large the home is (bytes)."""

@@ -170,10 +170,10 @@ class Jobs:
         return bool(rows[0]["n"])
 
     async def retry(self, owner_id: int, job_id: str) -> str:
-        """Give a dead job all its attempts again and return the id of the job that now waits for its key.
+        """Make a job that was given up, or that waits for its time, due now with all its attempts.
 
-        Where a newer job of the same key already waits, that one does the work and the dead one is
-        closed.  Raises `NotFound` when the owner has no such dead job.
+        Returns the id of the job that does the work: where a newer job of a dead one's key already waits, that
+        one does, and the dead one is closed.  Raises `NotFound` when the owner has no such job.
         """
         async with self._database.transaction():
             await self._database.lock(owner_id)
@@ -183,8 +183,8 @@ class Jobs:
                 result = _dump({"absorbed_by": twins[0]["job_id"]})
                 await self._database.fetch(self._sql["close_dead_job"], **named, result=result, now=self._now())
                 return str(twins[0]["job_id"])
-            if not await self._database.fetch(self._sql["retry_dead_job"], **named, now=self._now()):
-                raise NotFound(f"there is no dead job {job_id}")
+            if not await self._database.fetch(self._sql["retry_job"], **named, now=self._now()):
+                raise NotFound(f"there is no job {job_id} that was given up or waits for its time")
             return job_id
 
     async def drop(self, owner_id: int, kind: str, key: str) -> int:

@@ -107,6 +107,20 @@ class QueueContract:
         with pytest.raises(NotFound):
             await jobs.retry(owner, name)
 
+    async def test_a_job_that_waits_after_a_failure_can_be_made_due(self, database: Database) -> None:
+        """Who has mended what was wrong need not wait; what is due already, or runs, is left alone."""
+        owner, other = await two_owners(database)
+        jobs = Jobs(database)
+        name = await jobs.enqueue(owner, request())
+        await jobs.fail((await claim(jobs))[0], "the key is refused", RetryDecision(after_ms=300_000))
+        assert await claim(jobs) == []
+        with pytest.raises(NotFound):
+            await jobs.retry(other, name)
+        assert await jobs.retry(owner, name) == name
+        with pytest.raises(NotFound):
+            await jobs.retry(owner, name)
+        assert [(job.id, job.attempts) for job in await claim(jobs)] == [(name, 1)]
+
     async def test_a_retry_joins_the_job_that_already_waits(self, database: Database) -> None:
         """The dead one is closed and names the one that does its work."""
         owner, _ = await two_owners(database)

@@ -73,9 +73,9 @@ UPDATE jobs SET state = 'done', result = :result, updated_at = :now
 WHERE job_id = :job_id AND owner_id = :owner_id AND state = 'dead'
 RETURNING job_id;
 
--- name: retry_dead_job
+-- name: retry_job
 UPDATE jobs SET state = 'pending', attempts = 0, run_after = :now, updated_at = :now
-WHERE job_id = :job_id AND owner_id = :owner_id AND state = 'dead'
+WHERE job_id = :job_id AND owner_id = :owner_id AND (state = 'dead' OR state = 'pending' AND run_after > :now)
 RETURNING job_id;
 
 -- name: get_job
