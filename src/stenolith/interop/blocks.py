@@ -160,6 +160,7 @@ def _read_result(left: dict[str, Any]) -> Piece | None:
 def read_result(left: dict[str, Any]) -> Piece:
     """Read the fields of a tool's result, as a block or as a message of its own, out of *left*."""
     call, name = take(left, (*RESULT_IDS, "id"), str) or "", take(left, ("toolName", "name"), str) or ""
+    said_null = "content" in left and left["content"] is None
     content = left.pop("content", None)
     failed = take(left, ("isError", "is_error"), bool)
     if failed is False:
@@ -168,7 +169,7 @@ def read_result(left: dict[str, Any]) -> Piece:
     marked = left.get("synthetic") is True and left.pop("synthetic")
     synthetic = marked or is_marked_synthetic(details)
     pieces = [read_block(item) for item in _as_list(content)]
-    shape = _shape_of(content, pieces)
+    shape = "null" if said_null else _shape_of(content, pieces)
     unknown = [i for i, piece in enumerate(pieces) if not isinstance(piece.part, Text | Image)]
     if unknown:
         details = {"unknown_parts": [part_to_dict(pieces[i].part) for i in unknown], "details": details}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Any, Final, NoReturn
 
@@ -51,6 +52,7 @@ def read_chat(value: Mapping[str, Any], dialect: Dialect, zone: tzinfo) -> tuple
         return [draft.finish(role)], complaint
     _read_reasoning(draft)
     draft.content()
+    _read_spoken(draft)
     _read_refusal(draft)
     _read_calls(draft)
     return draft.split(role), complaint
@@ -76,6 +78,14 @@ def _read_reasoning(draft: Draft) -> None:
             del draft.left[name]
             draft.pieces.append(Piece(part=Thinking(text=words, signature=name)))
             return
+
+
+def _read_spoken(draft: Draft) -> None:
+    """Read what a model said aloud: its words stand in the transcript of its ``audio``, and nowhere else."""
+    audio = draft.left.get("audio")
+    words = audio.get("transcript") if isinstance(audio, Mapping) else None
+    if isinstance(words, str) and not draft.pieces:
+        draft.pieces.append(Piece(part=Text(text=words), rest={"~audio": True}))
 
 
 def _read_refusal(draft: Draft) -> None:
@@ -105,10 +115,19 @@ def _read_call(value: Any) -> Piece:
     if holder is None:
         return Piece(part=Opaque(kind="tool_call", value=value), rest={"~call": True})
     call = read_function(take(left, ("id",), str) or "", dict(left.pop(holder)))
+    part = replace(call.part, signature=_thought_signature(left)) if isinstance(call.part, ToolCall) else call.part
     kind = left.pop("type", None)
     spelled = {} if kind == holder else {"~no_type": True} if kind is None else {"type": kind}
     custom = {"~custom": True} if holder == "custom" else {}
-    return Piece(part=call.part, rest={**left, **call.rest, **spelled, **custom})
+    return Piece(part=part, rest={**left, **call.rest, **spelled, **custom})
+
+
+def _thought_signature(left: Mapping[str, Any]) -> str | None:
+    """Return the signature that Google's chat dialect hangs on a call (``extra_content.google``)."""
+    extra = left.get("extra_content")
+    google = extra.get("google") if isinstance(extra, Mapping) else None
+    found = google.get("thought_signature") if isinstance(google, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 def read_function(call: str, left: dict[str, Any]) -> Piece:

@@ -18,13 +18,17 @@ _OPENCLAW_KEYS: Final = frozenset({
     "stopReason", "toolCallId", "toolName", "isError", "errorMessage", "responseModel", "provider", "api", "provenance",
 })  # fmt: skip
 _CHAT_KEYS: Final = frozenset({"tool_calls", "function_call", "reasoning_content", "refusal", "finish_reason"})
-_RESPONSE_TYPES: Final = frozenset({"function_call", "function_call_output", "reasoning", "item_reference"})
+_RESPONSE_TYPES: Final = frozenset({
+    "function_call", "function_call_output", "reasoning", "item_reference",
+    "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "tool_search_output",
+})  # fmt: skip
 _BLOCKS: Final[Mapping[str, Dialect]] = {
     "toolCall": Dialect.OPENCLAW, "toolUse": Dialect.OPENCLAW, "functionCall": Dialect.OPENCLAW,
     "input_text": Dialect.OPENAI_RESPONSES, "output_text": Dialect.OPENAI_RESPONSES,
     "input_image": Dialect.OPENAI_RESPONSES, "input_file": Dialect.OPENAI_RESPONSES,
     "tool_use": Dialect.ANTHROPIC, "tool_result": Dialect.ANTHROPIC, "redacted_thinking": Dialect.ANTHROPIC,
-    "document": Dialect.ANTHROPIC, "server_tool_use": Dialect.ANTHROPIC,
+    "document": Dialect.ANTHROPIC, "server_tool_use": Dialect.ANTHROPIC, "mcp_tool_use": Dialect.ANTHROPIC,
+    "container_upload": Dialect.ANTHROPIC, "search_result": Dialect.ANTHROPIC, "compaction": Dialect.ANTHROPIC,
     "image_url": Dialect.OPENAI_CHAT, "input_audio": Dialect.OPENAI_CHAT,
 }  # fmt: skip
 _BLOCK_KEYS: Final[Mapping[str, Dialect]] = {
@@ -59,6 +63,7 @@ def mark_of(value: Any) -> Dialect | None:
         return Dialect.CANONICAL
     kind, role = str(value.get("type")), str(value.get("role"))
     item = kind in _RESPONSE_TYPES or kind.endswith(("_call", "_call_output"))
+    item = item or (kind == "compaction" and "encrypted_content" in value)
     if item and "role" not in value:
         return Dialect.OPENAI_RESPONSES
     entry = isinstance(value.get("message"), Mapping) or (kind in ENTRY_TYPES and "encrypted_content" not in value)
@@ -77,6 +82,8 @@ def _mark_of_envelope(value: Mapping[str, Any]) -> Dialect | None:
 
 def _mark_of_content(content: Any) -> Dialect | None:
     blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-    found = {_BLOCKS[kind] for block in blocks if isinstance(kind := block.get("type"), str) and kind in _BLOCKS}
+    kinds = [kind for block in blocks if isinstance(kind := block.get("type"), str)]
+    found = {_BLOCKS[kind] for kind in kinds if kind in _BLOCKS}
+    found |= {Dialect.ANTHROPIC for kind in kinds if kind.endswith("_tool_result")}
     found |= {dialect for block in blocks for key, dialect in _BLOCK_KEYS.items() if key in block}
     return next((dialect for dialect in _ORDER if dialect in found), None)

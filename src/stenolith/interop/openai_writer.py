@@ -72,7 +72,7 @@ def _write_words(message: Message, pieces: list[Piece]) -> dict[str, Any]:
 
 def _is_content(piece: Piece) -> bool:
     if isinstance(piece.part, Text | Image):
-        return not piece.rest.get("~refusal")
+        return not piece.rest.get("~refusal") and not piece.rest.get("~audio")
     return isinstance(piece.part, Opaque) and not piece.rest.get("~call")
 
 
@@ -94,7 +94,8 @@ def _calls(message: Message, pieces: list[Piece]) -> dict[str, Any]:
 def _write_call(piece: Piece, call: ToolCall) -> dict[str, Any]:
     holder = "custom" if piece.rest.get("~custom") else "function"
     kind = {} if piece.rest.get("~no_type") else {"type": holder}
-    return {"id": call.id, **kind, holder: _function(piece, call), **plain_rest(piece)}
+    signed = {} if call.signature is None else {"extra_content": {"google": {"thought_signature": call.signature}}}
+    return {"id": call.id, **kind, holder: _function(piece, call), **signed, **plain_rest(piece)}
 
 
 def _function(piece: Piece, call: ToolCall) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def result_content(piece: Piece, result: ToolResult, write: BlockWriter) -> dict
     blocks = [write(inner) for inner in pieces]
     for at, block in zip(piece.rest.get("~unknown_at", ()), _unknown(result), strict=False):
         blocks.insert(at, block)
-    if shape == "absent" and not blocks:
-        return {}
+    if shape in {"absent", "null"} and not blocks:
+        return {} if shape == "absent" else {"content": None}
     if shape == "object" and len(blocks) == 1:
         return {"content": blocks[0]}
     only = result.content[0] if len(blocks) == 1 and result.content else None
