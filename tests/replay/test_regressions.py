@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from itertools import pairwise
 
 import pytest
-from notation import ANY, FAILED, ROUTES, SIG, SIG2, A, R, U, call, clean, details, origin, rs, send, show, think
+from notation import (
+    ANY,
+    FAILED,
+    ROUTES,
+    SIG,
+    SIG2,
+    A,
+    R,
+    U,
+    call,
+    clean,
+    details,
+    origin,
+    rs,
+    send,
+    show,
+    target,
+    think,
+)
+from PIL import Image as Pillow
 
-from stenolith.model.message import Origin, Text, ToolCall
+from stenolith.model.message import Image, Origin, Text, ToolCall
+from stenolith.model.provenance import Provenance, ProvenanceKind
+from stenolith.replay.pipeline import replay
 from stenolith.replay.plan import Options
 from stenolith.replay.policy import Reasoning, resolve
+from stenolith.replay.recovery import is_transcript_error
 
 
 def names(done):
@@ -220,8 +244,6 @@ def test_regression_issue_65315_and_its_family_a_parroted_context_is_cut():
 
 
 def test_regression_pull_83755_the_marker_is_not_in_the_stored_text():
-    from stenolith.model.provenance import Provenance, ProvenanceKind
-
     stored = U("do it", provenance=Provenance(kind=ProvenanceKind.INTER_SESSION, session="agent:a"))
     assert "[Inter-session message]" in show(clean("OAI", stored))
     assert stored.text() == "do it"
@@ -251,6 +273,75 @@ def test_regression_pydantic_ai_2327_bedrock_gets_as_many_results_as_calls():
     stored = [U("q"), A(call("c1"), call("c2")), R("c2", "two"), U("z")]
     messages = send("BED", *stored).payload["messages"]
     assert sum("toolResult" in block for block in messages[2]["content"]) == 2
+
+
+def png(width, height):
+    """The header of a picture, which is all that a limit on its sides looks at."""
+    target = io.BytesIO()
+    Pillow.new("RGB", (width, height)).save(target, "PNG")
+    return Image(data=base64.b64encode(target.getvalue()).decode(), mime="image/png")
+
+
+def sides(payload):
+    blocks = [block for message in payload["messages"] for block in message["content"] if block["type"] == "image"]
+    pictures = [Pillow.open(io.BytesIO(base64.b64decode(block["source"]["data"]))) for block in blocks]
+    return [max(picture.size) for picture in pictures]
+
+
+def test_regression_issue_19622_11180_6798_pi_224_one_large_picture_does_not_poison_a_session():
+    noise = io.BytesIO()
+    Pillow.effect_noise((3000, 2600), 100).save(noise, "PNG")
+    large = Image(data=base64.b64encode(noise.getvalue()).decode(), mime="image/png")
+    assert len(large.data) > 5 << 20
+    sent = send("ANT", U("see", large), A("seen"), U("z"))
+    assert sides(sent.payload) == [1200]
+    assert len(json.dumps(sent.payload)) < 5 << 20
+
+
+def test_regression_issue_72193_the_limits_of_pictures_are_the_callers():
+    provider, api, model = ROUTES["ANT"]
+    policy = resolve(provider, api, model, overrides={"image_max_side": 1900})
+    sent = replay([U(png(1900, 10))], target("ANT"), policy)
+    assert sides(sent.payload) == [1900]
+
+
+def test_regression_claude_code_59133_many_pictures_keep_to_2000_pixels():
+    provider, api, model = ROUTES["ANT"]
+    policy = resolve(provider, api, model, overrides={"image_max_side": 8000})
+    sent = replay([U(*[png(2400, 2)] * 21)], target("ANT"), policy)
+    assert set(sides(sent.payload)) == {2000}
+    assert sent.violations == ()
+
+
+@pytest.mark.parametrize("body", [b"y" * 9, b"z" * 5])
+def test_regression_python_genai_2105_both_alphabets_of_a_signature_are_whole(body):
+    for signature in (base64.b64encode(b"\xff\xfe" + body), base64.urlsafe_b64encode(b"\xff\xfe" + body)):
+        named = call("c1", signature=signature.decode())
+        stored = [U("q"), A(named, origin=origin("GOO")), R("c1", "x"), U("z")]
+        sent = send("GOO", *stored).payload["contents"][1]["parts"][0]
+        assert sent["thoughtSignature"] == signature.decode()
+
+
+def test_regression_vllm_6862_mistral_vibe_255_a_user_never_stands_right_behind_a_tool():
+    roles = [
+        message["role"] for message in send("MIS", U("q"), A(call("c1")), R("c1", "x"), U("z")).payload["messages"]
+    ]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+
+
+def test_regression_issue_149797_119266_a_wake_without_words_says_where_it_comes_from():
+    relay = Provenance(kind=ProvenanceKind.INTER_SESSION, session="agent:a", tool="sessions_send")
+    (message,) = clean("OAI", U(png(1, 1), provenance=relay)).messages
+    assert message.text().startswith(
+        "[Inter-session message] sourceSession=agent:a sourceTool=sessions_send isUser=false"
+    )
+    assert message.provenance == relay
+
+
+def test_regression_issue_15037_a_refused_transcript_is_not_the_providers_failure():
+    refusal = "messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1"
+    assert is_transcript_error("anthropic", 400, refusal)
+    assert not is_transcript_error("anthropic", 529, "Overloaded")
 
 
 def test_every_route_of_these_tests_resolves():
