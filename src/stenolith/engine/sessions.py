@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from stenolith.capture.live import LiveTurns, Progress
 from stenolith.engine.wiring import House
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.model.identity import Scope
-from stenolith.model.message import Message, Role, Text
+from stenolith.model.message import Message, Role, StopReason, Text
 from stenolith.replay.display import display
-from stenolith.store.transcripts import Mark, Session, StoredMessage
+from stenolith.store.transcripts import Mark, Session, StoredMessage, Turn
 
 COMPACTION = "compaction"
 
@@ -93,14 +93,19 @@ class Sessions:
 
     async def display(self, scope: Scope) -> tuple[Message, ...]:
         """Return what a person may see, failures included. Raises `NotFound`."""
-        return display(await self.raw(scope))
+        return display([one.message for one in await self._told(await self._session(scope))])
 
     async def view(self, scope: Scope) -> tuple[Message, ...]:
         """Return what a model is shown: the latest compaction's summary, then what it kept. Raises `NotFound`."""
         session = await self._session(scope)
-        stored = await self._house.transcripts.messages(session.session_ref)
+        stored = await self._told(session)
         marks = [mark for mark in await self._house.transcripts.marks(session.session_ref) if mark.kind == COMPACTION]
         return _compacted(stored, marks[-1]) if marks else tuple(one.message for one in stored)
+
+    async def _told(self, session: Session) -> list[StoredMessage]:
+        """Return the messages with the end of every turn that did not go well: a projection, nothing is stored."""
+        stored = await self._house.transcripts.messages(session.session_ref)
+        return _ended(stored, await self._house.transcripts.turns(session.session_ref))
 
     async def of(self, scope: Scope) -> list[Session]:
         """Return the instances of a session key, oldest first, or the one that is named. Raises `NotFound`."""
@@ -114,6 +119,34 @@ class Sessions:
     async def _session(self, scope: Scope) -> Session:
         """Return the newest instance. Raises `NotFound`."""
         return (await self.of(scope))[-1]
+
+
+_ENDS: Final[dict[str, StopReason]] = {"failed": StopReason.ERROR, "cancelled": StopReason.ABORTED}
+
+
+def _ended(stored: Sequence[StoredMessage], turns: Sequence[Turn]) -> list[StoredMessage]:
+    """Let the last answer of each failed or cancelled turn say so, and give an unanswered one an empty failed answer.
+
+    Without it a model would take the request for an open one and run it with the next (``spec/replay.md`` 3.4). A turn
+    that is still open while a later one has begun was left by a process that died: it counts as failed, too, until
+    recovery closes it.
+    """
+    last_of = {one.turn_id: at for at, one in enumerate(stored)}
+    answer_of = {one.turn_id: at for at, one in enumerate(stored) if one.message.role is Role.ASSISTANT}
+    changed: dict[int, list[StoredMessage]] = {}
+    for turn in turns:
+        at, answer = last_of.get(turn.turn_id), answer_of.get(turn.turn_id)
+        left = turn.state == "open" and turn is not turns[-1]
+        end = _ENDS.get(turn.state) or (StopReason.ERROR if left and answer is None else None)
+        if at is None or end is None:
+            continue
+        if answer is None:
+            empty = Message(role=Role.ASSISTANT, timestamp=stored[at].message.timestamp, stop_reason=end)
+            changed[at] = [stored[at], replace(stored[at], message=empty)]
+        elif stored[answer].message.stop_reason is None:
+            told = replace(stored[answer].message, stop_reason=end)
+            changed[answer] = [replace(stored[answer], message=told)]
+    return [told for at, one in enumerate(stored) for told in changed.get(at, [one])]
 
 
 def _compacted(stored: Sequence[StoredMessage], mark: Mark) -> tuple[Message, ...]:
