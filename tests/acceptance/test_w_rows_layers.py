@@ -209,6 +209,33 @@ async def test_W14_what_a_model_may_not_touch_stays(settings: Settings) -> None:
         assert {*await texts(memory)} >= {"My bicycle is red.", "I am allergic to penicillin."}
 
 
+@pytest.mark.parametrize(
+    ("known", "new", "action"),
+    [
+        ("I like my red car.", "I like tea.", "supersede"),
+        ("I like my red car.", "I like tea.", "merge"),
+        ("项目 A 用 Postgres。", "项目 B 的负责人是 Li。", "supersede"),
+        ("项目 A 用 Postgres。", "项目 B 的负责人是 Li。", "update"),
+    ],
+)
+async def test_W14_a_wrong_ruling_between_short_facts_is_refused_and_counted(
+    settings: Settings, known: str, new: str, action: str
+) -> None:
+    """One word in common relates nothing: both stand, and the report of the job says what was refused."""
+    clock = FrozenClock()
+    ruling = {"decisions": [{"memory": 1, "action": action, "known": [0], "text": new, "reason": "newer"}]}
+    first, second = learned({"text": known, "sources": [1]}), learned({"text": new, "sources": [1]})
+    asked = model([first, second], [ruling, ruling])
+    async with Memory.open(settings=with_model(settings), model=asked, now=clock) as memory:
+        for text in (known, new):
+            await memory.capture([said("user", text, clock.advance(MINUTE))], scope=ME)
+            await memory.work(kinds=["distill"])
+        assert await texts(memory) == sorted([known, new])
+        jobs = await memory._house.jobs.listing_of_home("done")
+        counted = sum(job.result.get(f"added, no {action}", 0) for job in jobs if job.kind == "distill")
+        assert counted == len(asked.prompts("arbiter")), "where they are no neighbours, nothing was asked at all"
+
+
 async def test_W14_the_successor_is_there_before_the_predecessor_goes(settings: Settings) -> None:
     """Whoever reads while a fact is replaced finds one of the two, at every moment; after an error, the old one."""
     clock = FrozenClock()

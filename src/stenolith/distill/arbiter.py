@@ -15,10 +15,10 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from stenolith.distill.claims import named_alike, words_of
+from stenolith.distill.claims import named_alike
 from stenolith.distill.prompting import data_line, read_prompt
 from stenolith.distill.reconcile import reconcile
-from stenolith.distill.relations import Claim, older, related, same_property, same_subject
+from stenolith.distill.relations import holds, older, related, same_property, same_subject, says_all, touches
 from stenolith.distill.topics import told_at
 from stenolith.llm.port import LanguageModel, Prompt, Usage
 from stenolith.llm.schema import TEXT, WHOLE, list_of, one_of, record
@@ -255,9 +255,9 @@ def settle(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict
             if known:
                 return Verdict(action="cite", draft=draft, targets=(known[0].id,), note="said again")
         case "update" | "merge":
-            return _unite(draft, ruling, targets)
+            return _unite(draft, ruling, targets) or _refused(draft, ruling)
         case "supersede":
-            return _supersede(draft, ruling, targets)
+            return _supersede(draft, ruling, targets) or _refused(draft, ruling)
     return _refused(draft, ruling)
 
 
@@ -266,10 +266,7 @@ def _refused(draft: AtomDraft, ruling: Ruling) -> Verdict:
 
 
 def _says_all(draft: AtomDraft, atom: Atom) -> bool:
-    if not same_subject(draft, atom) or not _same_time(draft, atom):
-        return False
-    mine = words_of(draft.text)
-    return same_property(draft, atom) or not mine or 2 * len(mine & words_of(atom.text)) >= len(mine)
+    return same_subject(draft, atom) and _same_time(draft, atom) and says_all(atom, draft)
 
 
 def _same_time(draft: AtomDraft, atom: Atom) -> bool:
@@ -280,8 +277,8 @@ def _same_time(draft: AtomDraft, atom: Atom) -> bool:
     return None in begins or begins[0] == begins[1]
 
 
-def _unite(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict:
-    text = ruling.text if ruling.text and _holds(ruling.text, draft) else draft.text
+def _unite(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict | None:
+    text = ruling.text if ruling.text and holds(ruling.text, draft) else draft.text
     whole = replace(draft, text=text)
     parts = [
         atom
@@ -289,12 +286,15 @@ def _unite(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict
         if same_subject(draft, atom)
         and _same_time(draft, atom)
         and _lasting(draft) == _lasting(atom)
-        and (same_property(draft, atom) or _holds(text, atom))
+        and touches(draft, atom)
+        and (same_property(draft, atom) or holds(text, atom))
     ]
     if ruling.action == "update":
         parts = parts[:1]
     if not parts:
-        return _refused(draft, ruling)
+        # What a model calls an update is often a new value: then it is checked as one.
+        alike = [atom for atom in targets if _same_time(draft, atom) and _lasting(draft) == _lasting(atom)]
+        return _supersede(draft, ruling, alike[:1]) if ruling.action == "update" else None
     cited = {source.record_id for source in draft.sources}
     more = {source.record_id: source for atom in parts for source in atom.sources if source.record_id not in cited}
     times = [atom.expires_at for atom in parts] + [draft.expires_at]
@@ -322,16 +322,10 @@ def _lasting(claim: AtomDraft | Atom) -> bool:
     return claim.expires_at is None and not claim.task_only
 
 
-def _holds(text: str, claim: Claim) -> bool:
-    """Say whether *text* still tells most of what *claim* told."""
-    theirs = words_of(claim.text)
-    return 2 * len(theirs & words_of(text)) >= len(theirs) > 0
-
-
-def _supersede(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict:
+def _supersede(draft: AtomDraft, ruling: Ruling, targets: Sequence[Atom]) -> Verdict | None:
     rivals = [atom for atom in targets if same_subject(draft, atom) and related(draft, atom) and _can_end(draft, atom)]
     if not rivals:
-        return _refused(draft, ruling)
+        return None
     if any(older(draft, atom) for atom in rivals):
         return Verdict(action="skip", draft=draft, note="older than what is known")
     return Verdict(
