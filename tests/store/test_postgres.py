@@ -159,6 +159,19 @@ async def test_a_reader_does_not_wait_for_a_writer(postgres: PostgresDatabase) -
         assert len(await elsewhere(owners.every())) == 1
 
 
+async def test_a_server_that_takes_no_writes_is_read() -> None:
+    url = await create_database()
+    closed = f"{url}{'&' if '?' in url else '?'}options=-c%20default_transaction_read_only%3Don"
+    database = await open_postgres(closed)
+    try:
+        assert await migrate(database) == []
+        assert await Owners(database).find(Scope(user="ana")) == 0
+        with pytest.raises(StoreUnavailable, match="read-only"):
+            await Owners(database).intern(Scope(user="ana"))
+    finally:
+        await database.close()
+
+
 async def test_a_cancelled_writer_rolls_back_and_lets_the_next_one_in(postgres: PostgresDatabase) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1), postgres.transaction():

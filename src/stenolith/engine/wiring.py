@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from stenolith.store.sqlite import open_sqlite
 from stenolith.store.transcripts import Transcripts
 from stenolith.store.vectors import Vectors
 
+_log = logging.getLogger(__name__)
 DATABASE = "memory.db"
 """Name of the SQLite file inside a home."""
 JOURNAL = "conversations"
@@ -77,10 +79,15 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """Open a home, bring its schema up to date, and close everything at the end.
 
-    Raises `StoreUnavailable` or `HomeTooNew` with the reason.
+    A home that this user may not write is opened for reading, and a warning says so.  Raises
+    `StoreUnavailable` or `HomeTooNew` with the reason.
     """
     database = await open_database(settings.database, settings.home)
     try:
+        if database.read_only:
+            _log.warning(
+                "%s is read-only for this user: it can be read and searched, nothing is recorded", settings.home
+            )
         await migrate(database)
         yield _furnish(settings, database, embedder or choose(settings.embedder), now)
     finally:

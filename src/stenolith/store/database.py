@@ -37,6 +37,10 @@ class Database(Protocol):
     def dialect(self) -> Dialect:
         """Which dialect file applies."""
 
+    @property
+    def read_only(self) -> bool:
+        """Whether this user may only read it: then every write raises `StoreUnavailable`."""
+
     def transaction(self) -> AbstractAsyncContextManager[None]:
         """Open, or join, the write transaction of the current task."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Final
 
 from stenolith.errors import HomeTooNew, StoreUnavailable
 from stenolith.store.database import Database, Dialect
@@ -18,6 +20,10 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL
 )
 """
+_HAS_LEDGER: Final[Mapping[Dialect, str]] = {
+    "sqlite": "SELECT 1 AS found FROM sqlite_master WHERE name = 'schema_migrations'",
+    "postgres": "SELECT 1 AS found WHERE to_regclass('schema_migrations') IS NOT NULL",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,10 @@ async def migrate(database: Database) -> list[int]:
     `StoreUnavailable` when a step that already ran has another text than ours.
     """
     steps = migrations(database.dialect)
+    if await _stands(database, steps):
+        return []
+    if database.read_only:
+        raise StoreUnavailable("the schema of this home must be brought up to date: open it once as who may write it")
     done: list[int] = []
     async with database.transaction():
         await database.lock(SCHEMA_LOCK)
@@ -67,6 +77,15 @@ async def migrate(database: Database) -> list[int]:
             await database.fetch(record, number=step.number, name=step.name, checksum=step.checksum)
             done.append(step.number)
     return done
+
+
+async def _stands(database: Database, steps: list[Migration]) -> bool:
+    """Say whether every step has run; nothing is written to find out, so that a home can be opened to be read."""
+    if not await database.fetch(_HAS_LEDGER[database.dialect]):
+        return False
+    ledger = {row["number"]: row["checksum"] for row in await database.fetch("SELECT * FROM schema_migrations")}
+    _check(steps, ledger)
+    return len(ledger) == len(steps)
 
 
 def _check(steps: list[Migration], ledger: dict[int, str]) -> None:

@@ -75,6 +75,11 @@ class PostgresDatabase:
         """PostgreSQL's statements apply."""
         return "postgres"
 
+    @property
+    def read_only(self) -> bool:
+        """Who may write is the server's business; a standby says so when it is written to."""
+        return False
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """Open, or join, the transaction of the current task."""

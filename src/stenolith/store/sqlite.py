@@ -17,12 +17,14 @@ import apsw
 from stenolith.errors import StoreUnavailable
 from stenolith.store.database import Dialect, Row, T, to_its_end
 from stenolith.store.files import make_private
+from stenolith.store.sqlite_reading import Way, can_write, ways_to_read
 
 BUSY_MS = 5000
 """How long a connection waits for another process's write before it gives up."""
-_PRAGMAS = (
+_WRITING: Final = (
+    "PRAGMA journal_mode = wal;"
     # What is forgotten must not linger in free pages of the file.
-    "PRAGMA secure_delete = ON; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+    " PRAGMA secure_delete = ON; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
     " PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"
 )
 READERS = 2
@@ -33,7 +35,10 @@ _READING = frozenset({"SELECT", "EXPLAI", "PRAGMA"})
 class SqliteDatabase:
     """A `Database` in one file.  Open it with `open_sqlite`, close it always: connections own threads."""
 
-    def __init__(self, writer: apsw.AsyncConnection, readers: Sequence[apsw.AsyncConnection]) -> None:
+    def __init__(
+        self, writer: apsw.AsyncConnection, readers: Sequence[apsw.AsyncConnection], *, read_only: bool = False
+    ) -> None:
+        self.read_only = read_only
         self._writer = writer
         self._readers: asyncio.Queue[apsw.AsyncConnection] = asyncio.Queue()
         self._all = [writer, *readers]
@@ -158,20 +163,36 @@ class SqliteDatabase:
 async def open_sqlite(path: Path) -> SqliteDatabase:
     """Open the store in *path*, making its folder (0700) and file (0600) when they are missing.
 
-    Raises `StoreUnavailable` with the reason when the folder or the file cannot be used.
+    A store whose file or folder this user may not write is opened for reading; writes then raise
+    `StoreUnavailable`, as does a folder or a file that cannot be used at all.
     """
-    _prepare(path)
+    closed = not can_write(path)
+    if not closed:
+        _prepare(path)
     opened: list[apsw.AsyncConnection] = []
     try:
+        way = await _way_to_read(path) if closed else Way(name=str(path), set_up=_WRITING)
         for _ in range(1 + READERS):
-            connection = await _connect(path)
+            connection = await _connect(way)
             opened.append(connection)
     except apsw.Error as error:
         for connection in opened:
             await connection.aclose()
         words = next((said for kind, said in _TROUBLES.items() if isinstance(error, kind)), str(error))
         raise StoreUnavailable(f"{path} cannot be opened as a memory store: {words}") from error
-    return SqliteDatabase(opened[0], opened[1:])
+    return SqliteDatabase(opened[0], opened[1:], read_only=closed)
+
+
+async def _way_to_read(path: Path) -> Way:
+    """Return the first way to read a store that nobody may write here; raises the error of the last one."""
+    *first, last = ways_to_read(path)
+    for way in first:
+        try:
+            await (await _connect(way)).aclose()
+        except apsw.Error:
+            continue
+        return way
+    return last
 
 
 def _prepare(path: Path) -> None:
@@ -185,20 +206,19 @@ def _prepare(path: Path) -> None:
         raise StoreUnavailable(f"{path.parent} cannot hold a memory home: {error.strerror or error}") from error
 
 
-async def _connect(path: Path) -> apsw.AsyncConnection:
-    connection = await apsw.Connection.as_async(str(path))
+async def _connect(way: Way) -> apsw.AsyncConnection:
+    connection = await apsw.Connection.as_async(way.name, flags=way.flags)
     try:
-        await connection.async_run(_set_up, connection)
+        await connection.async_run(_set_up, connection, way.set_up)
     except BaseException:
         await connection.aclose()
         raise
     return connection
 
 
-def _set_up(connection: apsw.Connection) -> None:
+def _set_up(connection: apsw.Connection, statements: str) -> None:
     connection.set_busy_timeout(BUSY_MS)
-    connection.pragma("journal_mode", "wal")
-    _run_all(connection, _PRAGMAS)
+    _run_all(connection, statements)
 
 
 def _drive(work: Coroutine[Any, Any, T]) -> T:
