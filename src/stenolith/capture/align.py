@@ -37,7 +37,8 @@ no mark, no times; nothing follows                     stored when no other mess
 A fact is a different message, or two in direct sequence. When the last stored messages are not
 among the held ones (hidden or edited by the host), three facts and a payload that starts before
 the last stored time are needed, or five facts without times; and no more than the mark allows.
-A message with the text and the very time of a stored one is that one wherever it stands. Messages in front of the first
+A message with the text and the very time of a stored one is that one wherever it stands. A time that five
+messages or more and most of a payload share is that of sending, and counts as none. Messages in front of the first
 pair are older than the tail that was compared, and never new. One that stands between two stored
 neighbours with nothing stored in its place was missed, and is new.
 """
@@ -142,7 +143,7 @@ def _align_part(incoming: Sequence[Message], stored: Track, mark: int | None, cl
         digests = [alignment_digest(message) for message in part[: len(part) - len(digests)]] + digests
         held = Track(
             digests=digests,
-            times=[message.timestamp for message in part],
+            times=_times(part),
             ids=[message.id for message in part],
         )
         shifted = mark - start if mark is not None and mark >= start else None
@@ -151,6 +152,14 @@ def _align_part(incoming: Sequence[Message], stored: Track, mark: int | None, cl
         if anchor is not None and (start == 0 or anchor.adjacent >= _IN_SEQUENCE):
             return _shift(_behind(case, anchor), start)
     return _by_mark(case, mark) if mark is not None else _by_clock(case)
+
+
+def _times(part: Sequence[Message]) -> list[int | None]:
+    """Return the times of held messages; one that most of them share is when they were sent, and none of theirs."""
+    times = [message.timestamp for message in part]
+    [(common, count)] = Counter(times).most_common(1) or [(None, 0)]
+    sent = count > _IN_SEQUENCE and 2 * count > len(times)
+    return [None if sent and time == common else time for time in times]
 
 
 def _shift(found: Alignment, start: int) -> Alignment:

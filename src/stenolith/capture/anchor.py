@@ -25,6 +25,7 @@ _STEPS: Final = sorted(
 _LONGEST, _CLOSEST, _EARLIEST = 8, 4, 2
 _TAIL_EDITS: Final = 8
 _LAST: Final = 7
+_VARIED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +192,8 @@ def is_near(now: int | None, then: int | None) -> bool:
 def _rank(anchors: Sequence[Anchor], mark: int | None) -> list[Anchor]:
     """Sort the likeliest first.
 
-    Where times agree they decide which of several alignments of repeated words is meant. Then:
+    Where times agree they decide which of several alignments of repeated words is meant, unless all that is
+    stored stands at the very beginning and is more than one exchange said again and again. Then:
     all that is stored stands at the very beginning; an exchange or more without a gap ends at the
     mark; the number of pairs; the mark; the earlier end.
     """
@@ -200,8 +202,9 @@ def _rank(anchors: Sequence[Anchor], mark: int | None) -> list[Anchor]:
 
     def key(anchor: Anchor) -> tuple[bool, bool, bool, int, bool, int]:
         shift = shifts[anchor.end]
-        late = best is not None and best <= DRIFT_MS and shift is not None and shift > best + _MOVE_MS
         at_start = anchor.whole and anchor.prefix == 0
+        late = best is not None and best <= DRIFT_MS and shift is not None and shift > best + _MOVE_MS
+        late = late and not (at_start and anchor.distinct >= _VARIED)
         at_mark = anchor.end == mark and anchor.gapless and anchor.distinct > 1
         weight = len(anchor.pairs) + anchor.adjacent
         return late, not at_start, not at_mark, -weight, anchor.end != mark, anchor.end
