@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from stenolith.model.fence import Fence, render
 from stenolith.model.message import (
     Image,
     Message,
@@ -85,6 +86,7 @@ SCRAPS = [
     "x\n<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nnever closed", "⟦ctx:abc⟧\nsecret\n⟦/ctx:abc⟧",
     'Sender (untrusted metadata):\n```json\n{"id":1}\n```\n\nreal', "[Mon 2026-01-05 10:00 UTC] stamped", "a\x07b",
     "HEARTBEAT_OK", "**HEARTBEAT_OK**", "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.",
+    render(Fence.MEMORY, [("", ["recalled"])]) + "\n\nand now?", render(Fence.PROFILE, [("", ["recalled"])]),
     "OpenClaw runtime context (internal):\n" + RUNTIME + "\nrest",
 ]  # fmt: skip
 

@@ -292,6 +292,23 @@ def test_T53_callers_may_keep_it_as_text():
     assert show(clean("ANT", *stored, flags={"foreign_thinking_as_text": True})) == 'U"q"|A"private"+"ans"|U"z"'
 
 
+@pytest.mark.parametrize(
+    ("wrote", "kept"),
+    [
+        ("claude-opus-4-6", True),
+        ("claude-opus-4-6-20260205", True),
+        (" Claude-Opus-4-6 ", True),
+        ("claude-opus-4-6@20260205", True),
+        ("claude-opus-4-5", False),
+        ("claude-opus-4-6-preview", False),
+    ],
+)
+def test_T53_a_dated_name_is_the_same_model(wrote, kept):
+    writer = Origin(provider="anthropic", api="anthropic-messages", model=wrote)
+    found = clean("ANT", U("q"), A(think("t", SIG), "a", origin=writer), U("z"))
+    assert ("<t>" in show(found)) is kept
+
+
 def test_T54_a_reasoning_item_needs_its_follower():
     assert show(clean("RSP", U("q"), A(rs("rs_1")), U("z"))) == 'U"q"|U"z"'
     assert show(clean("RSP", U("q"), A(rs("rs_1"), "ans"), U("z"))) == 'U"q"|A<private>+"ans"|U"z"'

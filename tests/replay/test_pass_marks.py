@@ -6,8 +6,10 @@ from __future__ import annotations
 import pytest
 from notation import A, U, clean, details, picture, show
 
+from stenolith.model.fence import Fence, render
 from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.replay.context import Author, strip_context, wrap_context
+from stenolith.replay.display import display
 from stenolith.replay.marks import BODILESS, MARKER, encode_value, header, strip_marker
 from stenolith.replay.plan import MARKER_SENTENCE, Options
 
@@ -94,6 +96,26 @@ def test_T62_a_replay_cuts_what_models_parrot_and_reports_it():
     assert show(found) == 'U"q"|A"sure"|U"ok"'
     assert "secret" in details(found)
     assert "leaked" in details(found)
+
+
+BLOCK = render(Fence.MEMORY, [("", ["I like tea"])])
+
+
+def test_recalled_memory_stays_with_the_question_it_was_recalled_for():
+    stored = [U(f"{BLOCK}\n\nwhat do I like?"), A(f"Tea.\n{BLOCK}"), U(f"{BLOCK}\n\nand what else?")]
+    done = clean("ANT", *stored)
+    assert show(done) == f'U"what do I like?"|A"Tea."|U"{BLOCK}\n\nand what else?"'
+    assert BLOCK in details(done)
+    assert [message.text() for message in display(stored)] == ["what do I like?", "Tea.", "and what else?"]
+
+
+def test_a_block_that_somebody_wrote_themselves_is_their_words():
+    for text in (
+        "<stenolith-memory>\n- tea\n</stenolith-memory>",
+        'what is <stenolith-memory version="1">?',
+        BLOCK[:-9],
+    ):
+        assert show(clean("ANT", U(text), A("a"), U("z"))) == f'U"{text}"|A"a"|U"z"'
 
 
 def test_T62_runtime_context_is_sent_on_its_own_turn_only():

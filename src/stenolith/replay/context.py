@@ -1,4 +1,4 @@
-"""Runtime context inside texts: our own nonce marks, OpenClaw's delimiters and headers, inbound metadata.
+"""Runtime context inside texts: our memory blocks and nonce marks, OpenClaw's delimiters and headers, metadata.
 
 A host composes a prompt from what a person typed and what the runtime adds. Only the former is
 transcript; what leaked into stored text or was parroted by a model is cut here
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from stenolith.model.fence import NOTES, parse
 from stenolith.model.message import Message, Part, Text
 from stenolith.model.provenance import ProvenanceKind
 from stenolith.replay.plan import Plan, is_generated, is_runtime_context, with_parts
@@ -24,6 +25,7 @@ _LEGACY_SAFE: Final = {
     LEGACY_OPEN: "[[OPENCLAW_INTERNAL_CONTEXT_BEGIN]]",
     LEGACY_CLOSE: "[[OPENCLAW_INTERNAL_CONTEXT_END]]",
 }
+_MEMORY: Final = "<stenolith-"
 _OWN: Final = re.compile(r"⟦(/?)ctx:([0-9A-Za-z_-]+)⟧")
 _DATE: Final = r"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? [^\]\n]{1,16}\] "
 _STAMP: Final = re.compile(rf"\A(?:{_DATE})+")
@@ -44,10 +46,14 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Whose text is read: *composed* by a runtime, else typed; *nonce* names our own store's marks."""
+    """Whose text is read: *composed* by a runtime, else typed; *nonce* names our own store's marks.
+
+    *current*: the words are being answered, and the memory that was recalled for them belongs to them.
+    """
 
     composed: bool = False
     nonce: str = ""
+    current: bool = False
 
 
 def wrap_context(text: str, nonce: str) -> str:
@@ -66,7 +72,8 @@ def strip_context(text: str, author: Author | None = None) -> str:
     that nobody who pastes a mark loses the rest of a message. Other text is returned unchanged.
     """
     author = author or Author()
-    cut = _cut_blocks(text, author) if LEGACY_OPEN in text or "⟦ctx:" in text else text
+    cut = text if author.current or _MEMORY not in text else _cut_memory(text)
+    cut = _cut_blocks(cut, author) if LEGACY_OPEN in cut or "⟦ctx:" in cut else cut
     if "(untrusted" in cut:
         cut = _METADATA.sub("", cut)
     cut = text if cut == text else cut.strip()
@@ -75,6 +82,14 @@ def strip_context(text: str, author: Author | None = None) -> str:
     if cut.startswith("["):
         cut = _STAMP.sub("", cut)
     return text if cut == text else cut.strip()
+
+
+def _cut_memory(text: str) -> str:
+    """Return *text* without the blocks that recall wrote: they were right for one question, and are found anew."""
+    for block in reversed(parse(text)):
+        if NOTES[block.fence] in text[block.start : block.end]:
+            text = text[: block.start].rstrip() + "\n\n" + text[block.end :].lstrip()
+    return text
 
 
 def _cut_header(text: str, author: Author) -> str:
@@ -140,12 +155,15 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     """Cut runtime context out of user and assistant texts (section 3.1)."""
     kept: list[Line] = []
     changes: list[Change] = []
-    for line in lines:
+    start: int | None = None
+    for at, line in enumerate(lines):
         message = line.message
         if not _is_suspicious(message) or is_runtime_context(message):
             kept.append(line)
             continue
-        found = [strip_context(part.text, _author(message, plan)) for part in message.parts if type(part) is Text]
+        start = _turn_start(lines) if start is None else start
+        author = _author(message, plan, current=at >= start and message.role is USER)
+        found = [strip_context(part.text, author) for part in message.parts if type(part) is Text]
         if found == [part.text for part in message.parts if type(part) is Text]:
             kept.append(line)
             continue
@@ -164,17 +182,17 @@ def _is_suspicious(message: Message) -> bool:
     for part in message.parts:
         if type(part) is Text:
             text = part.text
-            if LEGACY_OPEN in text or text[:1] == "[" or "⟦ctx:" in text:
+            if LEGACY_OPEN in text or text[:1] == "[" or "⟦ctx:" in text or _MEMORY in text:
                 return True
             if "(untrusted" in text or "OpenClaw runtime context" in text:
                 return True
     return False
 
 
-def _author(message: Message, plan: Plan) -> Author:
+def _author(message: Message, plan: Plan, *, current: bool) -> Author:
     internal = message.provenance is not None and message.provenance.kind is ProvenanceKind.INTERNAL_SYSTEM
     composed = message.role is ASSISTANT or internal or "custom_type" in message.extra
-    return Author(composed=composed, nonce=plan.options.nonce)
+    return Author(composed=composed, nonce=plan.options.nonce, current=current)
 
 
 def _replace_texts(parts: Sequence[Part], texts: Iterator[str]) -> list[Part]:

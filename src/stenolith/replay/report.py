@@ -14,8 +14,9 @@ class Change:
     """One change between the stored transcript and what a provider sees.
 
     *rule* names the pass (``pairing``), *index* the message of the input it concerns (an invented
-    message carries its neighbour's; -1: what could not be read as a message), *action* what was done (``dropped``, ``moved``, ``added``,
-    ``replaced``), *detail* the whole text that left the payload, or a short fact when none did.
+    message carries its neighbour's; what could not be read as a message has -1), *action* what was
+    done (``dropped``, ``moved``, ``added``, ``replaced``), *detail* the whole text that left the
+    payload, or a short fact when none did.
     """
 
     rule: str
