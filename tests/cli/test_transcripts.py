@@ -244,6 +244,27 @@ def test_a_refusal_gives_the_one_retry(shell: Shell) -> None:
     assert "secret" in {line["detail"] for line in second["report"]}
 
 
+def test_another_accounts_encrypted_reasoning_is_left_out(shell: Shell) -> None:
+    item = json.dumps({"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "QUJD"})
+    parts = [{"type": "thinking", "text": "", "signature": item}, {"type": "text", "text": "a"}]
+    stored = json.dumps(
+        [
+            {"role": "user", "parts": ["q"]},
+            {"role": "assistant", "parts": parts, "extra": {"account": "mine"}},
+            {"role": "user", "parts": ["z"]},
+        ]
+    )
+    for account, sent in (("mine", True), ("", True), ("yours", False)):
+        done = shell("replay", "-", "--provider", "openai", "--account", account, stdin=stored)
+        assert ("QUJD" in json.dumps(done.json["payload"])) is sent
+
+
+def test_what_is_shown_can_be_cut(shell: Shell) -> None:
+    shown = shell("display", "-", "--max-chars", "5", "--json", stdin=SAID).json["messages"]
+    assert shown[0]["parts"] == [{"type": "text", "text": "look…"}]
+    is_refused(shell("display", "-", "--max-chars", "0", stdin=SAID))
+
+
 @pytest.mark.parametrize(("provider", "key"), [("openai", "input"), ("google", "contents"), ("anthropic", "messages")])
 def test_a_bare_array_is_linted_as_what_its_wire_calls_it(shell: Shell, provider: str, key: str) -> None:
     payload = shell("replay", "-", "--provider", provider, stdin=SAID).json["payload"]

@@ -47,6 +47,8 @@ class Wire:
     "What the provider answered when it refused the last payload: print the one retry that may go through."
     status: int | None = None
     "HTTP status of that answer."
+    account: str = ""
+    "Which account the request goes to: reasoning that another one encrypted is left out."
     dialect: DialectName | None = None
     "Force the dialect of the messages instead of detecting it."
     messages: Annotated[bool, Parameter(negative="")] = False
@@ -81,6 +83,7 @@ async def replay(file: InputFile = None, /, *, wire: Wire = WIRE, common: Common
         continuation=wire.continuation,
         refused=wire.refused,
         status=wire.status,
+        account=wire.account,
     )
     where = replaying.destination(wish, common.settings())
     if wire.explain:
@@ -168,7 +171,14 @@ async def repair(
     return 1 if done.reason.startswith("repair failed") else 2
 
 
-async def display(file: InputFile = None, /, *, dialect: DialectName | None = None, common: Common = COMMON) -> int:
+async def display(
+    file: InputFile = None,
+    /,
+    *,
+    dialect: DialectName | None = None,
+    max_chars: int | None = None,
+    common: Common = COMMON,
+) -> int:
     """Print what a person may see of a transcript.
 
     Example: stenolith display --session agent:main
@@ -179,11 +189,13 @@ async def display(file: InputFile = None, /, *, dialect: DialectName | None = No
         Messages; `-` is standard input. Without a file, --session KEY takes the stored session.
     dialect
         Force the dialect of the messages instead of detecting it.
+    max_chars
+        Cut longer texts.
     """
     from stenolith.engine import replaying
 
     messages, _ = await _messages(file, dialect, common, shown=True)
-    found = replaying.displayed(messages)
+    found = replaying.displayed(messages, max_chars)
     emit(common.json, {"messages": found}, lambda: _tell_messages(found))
     return 0
 

@@ -71,6 +71,8 @@ class Wish:
     the last so many user turns (None or 0: all). *continuation* says what becomes of assistant words at the end of a
     request that may not end with them: ``strip`` or ``continue`` (section 3.12). *refused* is what the provider
     answered to the last payload, *status* its HTTP status: the payload is then the one retry that may go through.
+    *account* names base URL and credentials without holding them: encrypted reasoning of a message whose ``extra``
+    names another ``account`` is not sent.
     """
 
     provider: str
@@ -83,6 +85,7 @@ class Wish:
     continuation: str = Continuation.STRIP.value
     refused: str = ""
     status: int | None = None
+    account: str = ""
 
 
 def destination(wish: Wish, settings: Settings) -> Destination:
@@ -93,7 +96,14 @@ def destination(wish: Wish, settings: Settings) -> Destination:
     api = parse_api(raw_api)
     overrides = {**_configured(wish, settings), **_limits(wish.limits)}
     policy = resolve(wish.provider, raw_api, wish.model, overrides=overrides)
-    target = Target(provider=wish.provider, api=api, model=wish.model, thinking=wish.thinking, tools=wish.tools)
+    target = Target(
+        provider=wish.provider,
+        api=api,
+        model=wish.model,
+        thinking=wish.thinking,
+        tools=wish.tools,
+        account=wish.account,
+    )
     plan = Plan(target=target, policy=policy, options=_options(wish))
     return _mended(plan, wish) if wish.refused.strip() else _aimed(plan)
 
@@ -213,6 +223,11 @@ def linted(payload: Mapping[str, Any], api: str, *, provider: str, model: str) -
     return [found.to_dict() for found in lint(parse_api(api), payload, provider=provider, model=model)]
 
 
-def displayed(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return what a person may see, as canonical messages."""
-    return [message_to_dict(message) for message in display(messages)]
+def displayed(messages: Sequence[Message], max_chars: int | None = None) -> list[dict[str, Any]]:
+    """Return what a person may see, as canonical messages; texts longer than *max_chars* are cut.
+
+    Raises `InvalidInput` for a limit below 1.
+    """
+    if max_chars is not None and max_chars < 1:
+        raise InvalidInput(f"a text can be cut to 1 character or more; got {max_chars}")
+    return [message_to_dict(message) for message in display(messages, max_chars)]
