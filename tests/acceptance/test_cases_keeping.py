@@ -270,8 +270,8 @@ def _named(scope: Scope) -> dict[str, str]:
     return {"team": scope.team, "user": scope.user, "agent": scope.agent, "session_key": scope.session_key}
 
 
-async def test_C17_export_is_complete_and_comes_back(tmp_path: Path) -> None:
-    first, second = (load(home=tmp_path / name, timezone="UTC", embedder={"kind": "none"}) for name in ("one", "two"))
+async def test_C17_export_is_complete_and_comes_back(settings: Settings, tmp_path: Path) -> None:
+    first, second = settings, load(home=tmp_path / "two", timezone="UTC", embedder={"kind": "none"})
     owner = Scope(user="u1")
     async with Stage(first) as stage:
         await _live(stage, owner)

@@ -85,9 +85,9 @@ async def test_C22_neighbours_in_a_session_are_no_hits(stage: Stage, query: str)
     assert {CJK.index(item["text"]) for item in found["items"]} == WANTED[query]
 
 
-async def test_C23_a_smaller_limit_returns_a_prefix_of_a_larger_one(plain: Settings) -> None:
+async def test_C23_a_smaller_limit_returns_a_prefix_of_a_larger_one(settings: Settings) -> None:
     words = ("gateway", "login", "token", "coffee", "garden", "boat", "oven", "bread", "fern", "sail")
-    async with Stage(plain, HashEmbedder()) as stage:
+    async with Stage(settings, HashEmbedder()) as stage:
         await stage.memory.capture(
             [
                 said("user", f"{words[n % 10]} {words[n // 10 % 10]} {words[(n * 7) % 10]} row {n}", n + 1)
@@ -100,7 +100,7 @@ async def test_C23_a_smaller_limit_returns_a_prefix_of_a_larger_one(plain: Setti
             await stage.memory.remember(text, scope=U1, kind="fact" if n % 2 else "decision")
         await stage.memory.work()
         narrowed = stage.memory.filters(kind="decision")
-        for number in range(20):
+        for number in range(5 if settings.database else 20):  # a server answers the same more slowly
             query = f"{words[number % 10]} and {words[(number * 3 + 1) % 10]}"
             most = [item.id for item in (await stage.memory.recall(query, scope=U1, limit=50, deadline_ms=5000)).items]
             assert len(most) >= 10
@@ -115,9 +115,9 @@ async def test_C23_a_smaller_limit_returns_a_prefix_of_a_larger_one(plain: Setti
             assert {item["kind"] for item in whole["items"]} == {"decision"}
 
 
-async def test_C24_slow_or_dead_recall_never_blocks_and_never_looks_like_nothing_stored(plain: Settings) -> None:
+async def test_C24_slow_or_dead_recall_never_blocks_and_never_looks_like_nothing_stored(settings: Settings) -> None:
     embedder = TroubledEmbedder(HashEmbedder())
-    async with Stage(plain, embedder) as stage:
+    async with Stage(settings, embedder) as stage:
         await stage.memory.remember("The gateway listens on port 443", scope=U1)
         await stage.work()
 
@@ -167,14 +167,16 @@ async def test_C24_a_vector_store_that_is_down_leaves_the_words(stage_with_meani
     await stage.memory._house.database.script("ALTER TABLE vectors RENAME TO vectors_gone")
     started = time.monotonic()
     found = await stage.memory.recall("gateway port", scope=U1, deadline_ms=300)
-    assert time.monotonic() - started < 0.4
+    took = time.monotonic() - started
+    await stage.memory._house.database.script("ALTER TABLE vectors_gone RENAME TO vectors")
+    assert took < 0.4
     assert [item.text for item in found.items] == ["The gateway listens on port 443"]
     assert any("backend_unavailable" in reason for reason in found.report.degraded)
 
 
 @pytest.fixture
-async def stage_with_meaning(plain: Settings):
-    async with Stage(plain, HashEmbedder()) as stage:
+async def stage_with_meaning(settings: Settings):
+    async with Stage(settings, HashEmbedder()) as stage:
         yield stage
 
 

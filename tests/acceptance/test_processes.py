@@ -1,3 +1,4 @@
+# ruff: noqa: N802  # the cases keep the names that the specification gives them
 """Several processes in one home: four write, two recall, one is killed; what was told to be stored is stored, once.
 
 STENOLITH_LONG=1 runs the sizes that are promised: 1,000 turns a writer.
@@ -57,8 +58,8 @@ async def told(process: Process, until: int | None = None) -> list[int]:
     return found
 
 
-async def test_four_writers_two_readers_and_a_kill_lose_nothing_and_lock_nobody_out(settings: Settings) -> None:
-    """C21. All six come to a home that is not there yet, at the same moment."""
+async def test_C21_four_writers_two_readers_and_a_kill_lose_nothing_and_lock_nobody_out(settings: Settings) -> None:
+    """All six come to a home that is not there yet, at the same moment."""
     given = json.dumps({"home": str(settings.home), "database": settings.database})
     pens = await asyncio.gather(*(start(given, "write", name) for name in WRITERS))
     eyes = await asyncio.gather(*(start(given, "recall", name) for name in WRITERS[:2]))

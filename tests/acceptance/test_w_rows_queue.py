@@ -258,3 +258,24 @@ async def test_W24_an_assistant_who_speaks_alone_costs_no_call(settings: Setting
         await memory.capture([said("assistant", "Good morning, I am ready.")], scope=ME)
         await memory.work()
         assert [prompt for prompt in scripted.prompts("extract") if shown(prompt)] == []
+
+
+async def test_C20_a_job_that_fails_five_times_is_given_up_in_the_open(settings: Settings) -> None:
+    clock, ill = FrozenClock(), model(lambda _: ValueError("a bug of ours"))
+    async with Memory.open(settings=with_model(settings), model=ill, now=clock) as memory:
+        await memory.capture(turns([1], clock()), scope=ME)
+        for attempt in range(1, 6):
+            report = await memory.work(kinds=["distill"])
+            assert (report.failed, report.dead) == (({"distill": 1}, {}) if attempt < 5 else ({}, {"distill": 1}))
+            clock.advance(60 * MINUTE)
+        assert (await memory.work(kinds=["distill"])).done == {}
+        (dead,) = (await memory.jobs(dead=True))["items"]
+        assert dead["attempts"] == 5
+        assert "ValueError" in dead["error"]
+        health = await memory.health()
+        assert health["status"] == "degraded"
+        assert "distill: 1 given up" in " ".join(health["reasons"])
+    async with Memory.open(settings=with_model(settings), model=model(), now=clock) as memory:
+        await memory.retry_job(dead["id"])
+        assert (await memory.work(kinds=["distill"])).done == {"distill": 1}
+        assert await texts(memory) == [sentence(1)]

@@ -11,7 +11,6 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -23,7 +22,7 @@ from stenolith.distill.windows import Part, Speech, days_of, write_parts
 from stenolith.engine.moments import read_moment
 from stenolith.llm.budget import day_of, until_tomorrow_ms
 from stenolith.model.dates import resolve
-from stenolith.settings import Settings, load
+from stenolith.settings import Settings
 from stenolith.store.indexing import day_words
 from stenolith.testing.clock import FrozenClock
 
@@ -126,9 +125,9 @@ def test_W21_the_days_of_the_report() -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-async def test_W20_W21_a_home_files_prompts_and_finds_by_the_local_day(zone: str, tmp_path: Path) -> None:
+async def test_W20_W21_a_home_files_prompts_and_finds_by_the_local_day(zone: str, settings: Settings) -> None:
     """Daily file, prompt, label and filter agree on the day in which something was said."""
-    settings = load(home=tmp_path / "home", timezone=zone, embedder={"kind": "none"})
+    settings = settings.model_copy(update={"timezone": zone})
     clock, scripted = FrozenClock(START), model(lambda _: {"scenes": []})
     moments = around_changes(zone)
     async with Memory.open(settings=with_model(settings), model=scripted, now=clock) as memory:

@@ -1,3 +1,4 @@
+# ruff: noqa: N802  # the cases keep the names that the specification gives them
 """Records become atoms with a scripted model: W1, W2, C01, C06, C07, C10, C11, C18, C19 and what surrounds them."""
 
 from __future__ import annotations
@@ -54,8 +55,7 @@ def model(extract: Any = parrot, arbiter: Any = ({"decisions": []},) * 50) -> Sc
     return ScriptedModel({"extract": extract, "arbiter": arbiter, "*": quiet})
 
 
-# C01
-async def test_the_newer_of_two_opposite_statements_survives(home: Home) -> None:
+async def test_C01_the_newer_of_two_opposite_statements_survives(home: Home) -> None:
     first = await home.say("I love spicy noodles.")
     await home.work(model([{"memories": [{"text": "Loves spicy noodles"}]}]))
     second = await home.say("Honestly, I can't stand spicy noodles any more.")
@@ -71,7 +71,7 @@ async def test_the_newer_of_two_opposite_statements_survives(home: Home) -> None
     assert [item["id"] for item in found["items"]] == [new.id]
 
 
-async def test_a_model_that_only_deletes_cannot_leave_a_hole(home: Home) -> None:
+async def test_C01_a_model_that_only_deletes_cannot_leave_a_hole(home: Home) -> None:
     await home.say("I love spicy noodles.")
     await home.work(model([{"memories": [{"text": "Loves spicy noodles"}]}]))
     await home.say("Honestly, I can't stand spicy noodles any more.")
@@ -81,8 +81,7 @@ async def test_a_model_that_only_deletes_cannot_leave_a_hole(home: Home) -> None
     assert [atom.text for atom in await home.atoms() if atom.status == "superseded"] == ["Loves spicy noodles"]
 
 
-# C06, C07
-async def test_what_the_assistant_wrote_is_not_the_users(home: Home) -> None:
+async def test_C06_what_the_assistant_wrote_is_not_the_users(home: Home) -> None:
     await home.say("Explain how to reverse a linked list in groups of k.", "Here is an elegant recursive solution.")
     claim = memory("User implemented an elegant recursive solution", 2)
     await home.work(model([learned(claim)]))
@@ -91,7 +90,7 @@ async def test_what_the_assistant_wrote_is_not_the_users(home: Home) -> None:
     assert job.result["refused: only the assistant says it"] == 1
 
 
-async def test_in_a_room_everybody_keeps_their_own_words(home: Home) -> None:
+async def test_C07_in_a_room_everybody_keeps_their_own_words(home: Home) -> None:
     at = home.clock()
     agent = Provenance(kind=ProvenanceKind.INTER_SESSION)
     room = [
@@ -111,8 +110,7 @@ async def test_in_a_room_everybody_keeps_their_own_words(home: Home) -> None:
     assert "French" not in scripted.prompts("extract")[0].user, "another agent's words are nobody's"
 
 
-# C10
-async def test_a_request_for_this_task_is_no_standing_rule(home: Home) -> None:
+async def test_C10_a_request_for_this_task_is_no_standing_rule(home: Home) -> None:
     await home.say("For this report only, answer with just OK when you are done.")
     wish = {"text": "User wants answers to be only OK", "type": "preference", "scope": "global"}
     await home.work(model([{"memories": [wish]}]))
@@ -129,8 +127,7 @@ async def test_a_request_for_this_task_is_no_standing_rule(home: Home) -> None:
     assert "only OK" not in portrait
 
 
-# C11
-async def test_yesterday_belongs_to_the_message_not_to_the_import(tmp_path: Path) -> None:
+async def test_C11_yesterday_belongs_to_the_message_not_to_the_import(tmp_path: Path) -> None:
     said = int(datetime.fromisoformat("2023-05-08T09:00:00+02:00").timestamp() * 1000)
     async with open_home(tmp_path, zone="Europe/Amsterdam") as home:
         await home.send([person("Yesterday I went to the night market.", said)])
@@ -147,8 +144,7 @@ async def test_yesterday_belongs_to_the_message_not_to_the_import(tmp_path: Path
         assert len(found["items"]) == 1
 
 
-# C18
-async def test_prose_instead_of_an_answer_leaves_the_turn_pending_with_a_visible_error(home: Home) -> None:
+async def test_C18_prose_instead_of_an_answer_leaves_the_turn_pending_with_a_visible_error(home: Home) -> None:
     await home.say("I have a cat.")
     prose = "You have reached your monthly limit"
     report = await home.work(model([prose] * 4))
@@ -163,7 +159,36 @@ async def test_prose_instead_of_an_answer_leaves_the_turn_pending_with_a_visible
     assert await home.position() == 1
 
 
-async def test_a_bad_item_is_reported_and_the_good_ones_stored(home: Home) -> None:
+BROKEN = {
+    "fences and prose around": 'Here are the facts:\n```json\n{"memories":[{"text":"Has a cat"}]}\n```\nHope this helps!',
+    "a list for an object": '[{"text":"Has a cat"}]',
+    "half a character": '{"memories":[{"text":"Has a cat \\ud83d"}]}',
+}
+
+
+@pytest.mark.parametrize("said", BROKEN.values(), ids=BROKEN)
+async def test_C18_broken_output_costs_no_fact(home: Home, said: str) -> None:
+    await home.say("I have a cat.")
+    scripted = model([said])
+    await home.work(scripted)
+    (atom,) = await home.active()
+    assert atom.text.startswith("Has a cat")
+    assert atom.text.isprintable()
+    assert len(scripted.prompts("extract")) == 1
+
+
+async def test_C18_a_schema_that_is_echoed_is_asked_for_again(home: Home) -> None:
+    await home.say("I have a cat.")
+    scripted = model(
+        ['{"$defs": {"Memory": {"type": "object"}}, "properties": {}}', {"memories": [{"text": "Has a cat"}]}]
+    )
+    await home.work(scripted)
+    assert await home.texts() == ["Has a cat"]
+    first, second = scripted.prompts("extract")
+    assert first.user != second.user or first.system != second.system, "the second time it is told what was wrong"
+
+
+async def test_C18_a_bad_item_is_reported_and_the_good_ones_stored(home: Home) -> None:
     await home.say("I have a cat and I live in Graz.")
     items = [{"text": "Has a cat"}, {"op": "update", "id": "97", "text": "x"}, {"text": "Lives in Graz"}]
     await home.work(model([{"memories": items}]))
@@ -172,8 +197,7 @@ async def test_a_bad_item_is_reported_and_the_good_ones_stored(home: Home) -> No
     assert job.result["refused: not a memory"] == 1
 
 
-# C19
-async def test_a_turn_that_is_too_long_even_alone_does_not_hold_up_its_neighbours(home: Home) -> None:
+async def test_C19_a_turn_that_is_too_long_even_alone_does_not_hold_up_its_neighbours(home: Home) -> None:
     for number in range(12):
         await home.say(f"Fact number {number} is about word{number}.")
     await home.work(model([ModelUnavailable("overloaded")]))

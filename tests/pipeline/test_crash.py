@@ -1,3 +1,6 @@
+# ruff: noqa: N802  # the cases keep the names that the specification gives them
+"""Workers that are killed, and workers beside each other: nothing is lost, nothing is done twice."""
+
 from __future__ import annotations
 
 import asyncio
@@ -44,10 +47,10 @@ async def positions(database: Database, owner: int) -> dict[str, int]:
     ("point", "traps", "tried_again"),
     [("before the commit", 3, 3), ("inside the transaction", 1, 1), ("after the commit", 3, 0)],
 )
-async def test_jobs_in_flight_at_a_kill_are_taken_up_again_once(
+async def test_C20_jobs_in_flight_at_a_kill_are_taken_up_again_once(
     database: Database, tmp_path: Path, point: str, traps: int, tried_again: int
 ) -> None:
-    """C20: nothing is lost and nothing is done twice, wherever the worker dies."""
+    """Nothing is lost and nothing is done twice, wherever the worker dies."""
     trapped = [f"trap{n}" for n in range(traps)]
     keys = [*(f"s{n:02}" for n in range(20 - traps)), *trapped]
     owner = await enqueue(database, keys)
