@@ -103,6 +103,12 @@ CASES = {
     "question asked again after a failure": ("retry@500 a:now@505", "q@0 a:r@5 retry@100", None, [0, 1]),
     "answer follows its stored question": ("retry@100 a:now@105", "q@0 a:r@5 retry@100", None, [1]),
     "answer alone": ("a:r", "q", None, [0]),
+    "a late clock, the last three behind a summary": (
+        "s:sum@0 a:call@127 t:out@134 a:done@141",
+        "ok@0 a:done@5 ok@100 a:call@107 t:out@114 a:done@121",
+        None,
+        [],
+    ),
     # --- repeated words in a full history (C09) ---
     "turn nine repeats turn one": (
         "m1@1 m2@2 m3@3 m4@4 m5@5 m6@6 m7@7 m8@8 m1@9000",

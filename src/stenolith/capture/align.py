@@ -27,8 +27,9 @@ no mark; the payload starts with all that is stored,   stored when more follows,
 two messages or more                                   less than a minute, or there are none
 no mark; times differ by more than a minute            new: the same words were said again later
 no mark; times differ by less; more follows            stored
-no mark; times differ by less; nothing follows         stored when one time is identical or the
-                                                       payload starts before the last stored time
+no mark; times differ by less; nothing follows         stored when one time is identical, the payload
+                                                       starts before the last stored time, or three
+                                                       different messages stand in sequence
 no mark, no times; more follows                        stored when the payload starts with them,
                                                        or when three facts speak for it
 no mark, no times; nothing follows                     stored when no other message is held
@@ -208,7 +209,8 @@ def _is_resent(case: _Case, anchor: Anchor) -> bool:
     if _is_late(anchor):
         return False
     if anchor.shifts:
-        return more or _is_identical(case, anchor) or _starts_before(case, anchor)
+        varied = anchor.distinct >= _FACTS and anchor.evidence >= _FACTS_UNTIMED
+        return more or varied or _is_identical(case, anchor) or _starts_before(case, anchor)
     if more:
         return anchor.prefix == 0 or anchor.evidence >= _FACTS
     return len(anchor.pairs) == len(case.held) or (anchor.whole and anchor.evidence >= _FACTS)
