@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from saying import said
 
 from stenolith import InvalidInput, Memory, Scope
 from stenolith.engine.replaying import Wish
-from stenolith.model.message import Message, Role, Text, ToolCall
+from stenolith.model.message import Message, Role, Text, Thinking, ToolCall
 
 S = Scope(session_key="live")
 FAILED = "[previous turn failed before producing content]"
@@ -71,6 +73,25 @@ async def test_a_turn_that_went_well_is_shown_as_it_is(memory: Memory) -> None:
     assert await memory.sessions.view(S) == await memory.sessions.raw(S)
 
 
+async def test_thinking_that_was_refused_once_is_not_sent_again(memory: Memory) -> None:
+    signature = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo="
+    answer = Message(role=Role.ASSISTANT, parts=(Thinking(text="hm", signature=signature), Text(text="a")))
+    await memory.capture([said("user", "q"), answer, said("user", "z")], scope=S)
+    claude = Wish(provider="anthropic", model="claude-opus-4-6")
+    refusal = "messages.1.content.0: Invalid `signature` in `thinking` block"
+    assert "hm" in str((await memory.replay(claude, scope=S))["payload"])
+    assert "hm" not in str((await memory.replay(replace(claude, refused=refusal), scope=S))["payload"])
+    before = await memory.sessions.raw(S)
+    await memory.sessions.withhold_thinking(scope=S)
+    again = Message(role=Role.ASSISTANT, parts=(Thinking(text="new", signature=signature), Text(text="b")))
+    await memory.capture([again, said("user", "more")], scope=S)
+    sent = await memory.replay(claude, scope=S)
+    assert "hm" not in str(sent["payload"])
+    assert "new" in str(sent["payload"])
+    assert "hm" in {line["detail"] for line in sent["report"]}
+    assert (await memory.sessions.raw(S))[:3] == before
+
+
 async def test_the_wishes_of_the_command_line_hold_here(memory: Memory) -> None:
     talk = [said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")]
     await memory.capture(talk, scope=S)
@@ -84,3 +105,29 @@ async def test_the_wishes_of_the_command_line_hold_here(memory: Memory) -> None:
     for wrong in (Wish(provider="groq", history=-1), Wish(provider="groq", continuation="stop")):
         with pytest.raises(InvalidInput):
             await memory.replay(wrong, scope=S)
+
+
+SIGNATURE = "ErUBCkYIBxgCIkDq9vK3" * 6 + "YWJj"
+
+
+async def test_a_providers_signatures_are_kept_and_secrets_are_not(memory: Memory) -> None:
+    key = "sk-proj-" + "A1b2C3d4E5f6G7h8" * 2
+    item = '{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"use ' + key + '"}]}'
+    answer = Message(
+        role=Role.ASSISTANT,
+        parts=(
+            Thinking(text="plain", signature=SIGNATURE),
+            Thinking(text="", signature=SIGNATURE, redacted=True),
+            Thinking(text=f"the key is {key}", signature=SIGNATURE),
+            Thinking(text="item", signature=item),
+            Text(text=f"not {key}", signature="msg_0123456789abcdef0123456789abcdef"),
+            ToolCall(id="c", name="f", arguments={"token": key}, signature=SIGNATURE),
+        ),
+    )
+    await memory.capture([said("user", "q"), answer], scope=S)
+    stored = (await memory.sessions.raw(S))[1]
+    assert [getattr(part, "signature", "") for part in stored.parts[:3]] == [SIGNATURE, SIGNATURE, None]
+    assert stored.parts[4].signature == "msg_0123456789abcdef0123456789abcdef"
+    assert stored.parts[5].signature == SIGNATURE
+    assert key not in str(stored)
+    assert '"id":"rs_1"' in stored.parts[3].signature

@@ -11,10 +11,11 @@ from typing import Any
 from stenolith.capture.align import Alignment, Known, align, alignment_digest
 from stenolith.capture.clean import clean
 from stenolith.capture.forgotten import forgotten_head, recognised
+from stenolith.capture.opaque import without_secrets
 from stenolith.capture.turn import Turn, sound
 from stenolith.errors import InvalidInput
 from stenolith.model.identity import Scope, new_id
-from stenolith.model.message import Message, Role, mended, message_from_dict, message_to_dict
+from stenolith.model.message import Message, Role, mended
 from stenolith.model.provenance import ProvenanceKind
 from stenolith.store.audit import Tombstones
 from stenolith.store.database import Database
@@ -165,7 +166,7 @@ class Scribe:
 
     def draft(self, index: int, message: Message, digest: str, original: str | None = None) -> Draft:
         """Prepare one message: secrets out, then the words of its record, or the reason for none."""
-        kept = message_from_dict(self.given.redact(message_to_dict(message)))
+        kept = without_secrets(message, self.given.redact)
         draft = Draft(index=index, message=kept, digest=digest)
         draft.reason = _not_said(kept)
         if draft.reason:

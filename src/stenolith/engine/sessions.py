@@ -12,9 +12,11 @@ from stenolith.errors import InvalidInput, NotFound
 from stenolith.model.identity import Scope
 from stenolith.model.message import Message, Role, StopReason, Text
 from stenolith.replay.display import display
+from stenolith.replay.reasoning import WITHHELD
 from stenolith.store.transcripts import Mark, Session, StoredMessage, Turn
 
 COMPACTION = "compaction"
+WITHHOLDING = "withholding"
 
 
 class Sessions:
@@ -86,6 +88,16 @@ class Sessions:
             session.session_ref, COMPACTION, first_kept_seq, body, self._house.now()
         )
 
+    async def withhold_thinking(self, *, scope: Scope) -> str:
+        """Mark that the thinking stored so far is not replayed again: its provider refused it, and took the retry.
+
+        No message changes.  Raises `NotFound`.
+        """
+        session = await self._session(scope)
+        return await self._house.transcripts.mark(
+            session.session_ref, WITHHOLDING, session.head_seq + 1, {}, self._house.now()
+        )
+
     async def raw(self, scope: Scope) -> tuple[Message, ...]:
         """Return every message as it came, in order. Raises `NotFound`."""
         session = await self._session(scope)
@@ -98,9 +110,10 @@ class Sessions:
     async def view(self, scope: Scope) -> tuple[Message, ...]:
         """Return what a model is shown: the latest compaction's summary, then what it kept. Raises `NotFound`."""
         session = await self._session(scope)
-        stored = await self._told(session)
-        marks = [mark for mark in await self._house.transcripts.marks(session.session_ref) if mark.kind == COMPACTION]
-        return _compacted(stored, marks[-1]) if marks else tuple(one.message for one in stored)
+        marks = await self._house.transcripts.marks(session.session_ref)
+        stored = _withheld(await self._told(session), marks)
+        compactions = [mark for mark in marks if mark.kind == COMPACTION]
+        return _compacted(stored, compactions[-1]) if compactions else tuple(one.message for one in stored)
 
     async def _told(self, session: Session) -> list[StoredMessage]:
         """Return the messages with the end of every turn that did not go well: a projection, nothing is stored."""
@@ -147,6 +160,17 @@ def _ended(stored: Sequence[StoredMessage], turns: Sequence[Turn]) -> list[Store
             told = replace(stored[answer].message, stop_reason=end)
             changed[answer] = [replace(stored[answer], message=told)]
     return [told for at, one in enumerate(stored) for told in changed.get(at, [one])]
+
+
+def _withheld(stored: Sequence[StoredMessage], marks: Sequence[Mark]) -> Sequence[StoredMessage]:
+    """Mark the messages whose thinking a provider refused."""
+    end = max((mark.first_kept_seq for mark in marks if mark.kind == WITHHOLDING), default=0)
+    return [
+        replace(one, message=replace(one.message, extra={**one.message.extra, WITHHELD: True}))
+        if one.seq < end
+        else one
+        for one in stored
+    ]
 
 
 def _compacted(stored: Sequence[StoredMessage], mark: Mark) -> tuple[Message, ...]:

@@ -24,6 +24,8 @@ from stenolith.replay.report import Change, Line, Passed
 from stenolith.replay.roles import ASSISTANT
 from stenolith.replay.signature import is_signature
 
+WITHHELD: Final = "withheld"
+"""The key in a message's ``extra`` that says: its thinking was refused and must not be replayed."""
 FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _STANDARD: Final = str.maketrans("-_", "+/")
@@ -99,11 +101,16 @@ def _wire(api: str) -> str:
 
 
 def foreign_check(plan: Plan) -> Callable[[Message], bool]:
-    """Return a question that remembers its answers: transcripts name few models."""
+    """Return a question that remembers its answers: transcripts name few models.
+
+    What its own provider refused once and a host has withheld since is as good as another model's (section 3.14).
+    """
     known: dict[Origin | None, bool] = {None: False}
 
     def ask(message: Message) -> bool:
         origin = message.origin
+        if message.extra.get(WITHHELD) is True:
+            return True
         if origin not in known:
             known[origin] = is_foreign(origin, plan)
         return known[origin]
