@@ -386,6 +386,12 @@ def test_C28_without_a_store_only_encrypted_items_travel():
     assert show(clean("RSP", *sealed, flags={"store_items": False})) == 'U"q"|A<private>+"ans"|U"z"'
 
 
+def test_a_reasoning_item_that_was_stored_twice_is_sent_once_and_the_other_is_told():
+    done = clean("RSP", U("q"), A(rs("rs_1"), "a"), U("u"), A(rs("rs_1"), "b"), U("z"))
+    assert show(done) == 'U"q"|A<private>+"a"|U"u"|A"b"|U"z"'
+    assert [(change.rule, change.index, change.detail) for change in done.changes] == [("reasoning-item", 3, "private")]
+
+
 def test_encrypted_reasoning_of_another_account_is_not_sent():
     sealed = rs("rs_1", encrypted_content="E")
     stored = [U("q"), A(sealed, "ans", extra={"account": "a"}), U("z")]
@@ -406,6 +412,25 @@ def test_mirrors_and_injected_rows_are_not_turns():
     injected = A("b", origin=Origin(provider="openclaw", api="", model="gateway-injected"))
     assert show(clean("OAI", U("q"), A("a"), mirror, injected, U("z"))) == 'U"q"|A"a"|U"z"'
     assert "a" in details(clean("OAI", U("q"), A("a"), mirror, injected, U("z")))
+
+
+UNPAID = {"input": 0, "output": 0, "cost": {"total": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("usage", "stop", "words", "again"),
+    [
+        (UNPAID, "stop", "a", False),  # the unmarked copy of 9.6 (section 3.4.6)
+        ({"input": 0, "output": 1}, "stop", "a", True),
+        (None, "stop", "a", True),
+        (UNPAID, "length", "a", True),
+        (UNPAID, "stop", "a bit more", True),
+    ],
+)
+def test_an_unmarked_copy_of_the_last_answer_is_sent_once(usage, stop, words, again):
+    done = clean("OAI", U("q"), A("a"), A(words, stop=stop, usage=usage), U("z"))
+    assert show(done) == ('U"q"|A"a"|' + (f'A"{words}"|' if again else "") + 'U"z"')
+    assert [change.detail for change in done.changes] == ([] if again else ["a"])
 
 
 def test_a_mirror_with_words_of_its_own_is_seen_once():
