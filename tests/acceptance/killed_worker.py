@@ -151,6 +151,24 @@ class TrappedDatabase:
             self._inside.reset(token)
         self._trap.step("after commit")
 
+    async def atomically(self, work: Callable[[], Any], /) -> Any:
+        if self._inside.get():
+            return await self._inner.atomically(work)
+
+        async def whole() -> Any:
+            token = self._inside.set(True)  # SQLite runs this in the writer's thread, with a context of its own
+            try:
+                found = await work()
+                self._trap.step("before commit")
+                return found
+            finally:
+                self._inside.reset(token)
+
+        self._trap.step("begin")
+        found = await self._inner.atomically(whole)
+        self._trap.step("after commit")
+        return found
+
     async def fetch(self, sql: str, /, **params: Any) -> Any:
         if self._inside.get() or sql.lstrip()[:6].upper() == "SELECT":
             return await self._inner.fetch(sql, **params)
