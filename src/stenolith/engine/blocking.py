@@ -54,6 +54,7 @@ class BlockingSessions(_Facade[Sessions]):
     append_turn = _blocking(Sessions.append_turn)
     recover = _blocking(Sessions.recover)
     compact = _blocking(Sessions.compact)
+    withhold_thinking = _blocking(Sessions.withhold_thinking)
     raw = _blocking(Sessions.raw)
     display = _blocking(Sessions.display)
     view = _blocking(Sessions.view)
