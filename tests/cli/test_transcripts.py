@@ -92,7 +92,9 @@ def test_what_cannot_be_opened_is_named(shell: Shell, tmp_path: Path, command: l
     loop.symlink_to(other)
     other.symlink_to(loop)
     for path in (tmp_path, tmp_path / "missing", loop):
-        is_refused(shell(command[0], path, *command[1:]))
+        done = shell(command[0], path, *command[1:])
+        is_refused(done)
+        assert str(path.name) in done.err
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,9 @@ async def lint(
     """
     from stenolith.engine import replaying
 
+    data = read_input(file)
     try:
-        payload = replaying.payload_of(read_input(file), api)
+        payload = replaying.payload_of(data, api)
     except InvalidInput as error:
         raise InvalidInput(f"{file or 'standard input'}: {error}") from error
     found = replaying.linted(payload, api, provider=provider, model=model)
