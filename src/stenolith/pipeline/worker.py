@@ -354,8 +354,8 @@ class _Crew:
             try:
                 if not await self._jobs.heartbeat(job, self._lease_ms):
                     return
-            except StoreUnavailable as error:
-                _log.warning("no heartbeat: %s", error, extra={"job": job.id})
+            except Exception as error:  # noqa: BLE001  # a job ends when its lease is lost, not when a message is
+                _log.warning("no heartbeat: %s", describe(error), extra={"job": job.id})
 
     async def _fail(self, job: Job, spec: StageSpec, error: Exception) -> Outcome:
         decision = spec.retry(job.attempts, error)

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from stenolith.errors import NotFound, StenolithError
 from stenolith.model.clock import Clock, wall_ms
@@ -20,6 +20,8 @@ from stenolith.model.identity import new_id
 from stenolith.store.database import Database, Row, statements
 
 State = Literal["pending", "running", "done", "dead"]
+HELD_UP: Final = 10
+"""Leases by which a heartbeat may come too late; what is further ahead of it was given by a clock that ran ahead."""
 LEASE_EXPIRED = "the worker that held this job stopped answering"
 """The error that a stolen job carries until it ends in another way."""
 _ERROR_CHARS = 500
@@ -228,10 +230,14 @@ class Jobs:
         return [_job(row) for row in taken]
 
     async def heartbeat(self, job: Job, lease_ms: int) -> bool:
-        """Extend the lease by *lease_ms* from now; False says that the job is no longer ours."""
+        """Extend the lease by *lease_ms* from now, never back; False says that the job is no longer ours."""
         until = self._now() + lease_ms
-        rows = await self._database.fetch(self._sql["beat_job"], job_id=job.id, lease=job.lease, lease_until=until)
-        return bool(rows)
+        named = {"job_id": job.id, "lease": job.lease}
+        return bool(
+            await self._database.fetch(
+                self._sql["beat_job"], **named, lease_until=until, longest=until + HELD_UP * lease_ms
+            )
+        )
 
     async def finish(self, job: Job, result: Mapping[str, Any] | None = None) -> bool:
         """End a job well; False says that the lease was lost and nothing was changed."""

@@ -31,8 +31,9 @@ WHERE job_id IN (
 )
 RETURNING *;
 
+-- A heartbeat that was held up on its way does not shorten what a later one gave; a clock that ran ahead is corrected.
 -- name: beat_job
-UPDATE jobs SET lease_until = :lease_until
+UPDATE jobs SET lease_until = CASE WHEN lease_until > :lease_until AND lease_until <= :longest THEN lease_until ELSE :lease_until END
 WHERE job_id = :job_id AND lease_owner = :lease AND state = 'running'
 RETURNING job_id;
 
