@@ -9,16 +9,18 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
+from stenolith.replay.lint.body import Packed, pack
 from stenolith.replay.lint.pictures import Embedded
-from stenolith.replay.lint.rule import Finding, entries, packed, word
+from stenolith.replay.lint.rule import Finding, entries, words
 from stenolith.replay.policy import Policy
 
 
-class Block(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Block:
     """One block and its place; *at* is None when the content is one string.
 
-    *id* is that of a call, or of the call that a result answers. A named tuple because a long
-    transcript has hundreds of thousands.
+    *id* is that of a call, or of the call that a result answers. Nobody changes one; it is not frozen
+    because a long transcript has hundreds of thousands, and making a frozen value takes twice the time.
     """
 
     message: int
@@ -57,7 +59,7 @@ def no_blanks(_: Blocks) -> list[Blank]:
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """A request body seen as turns of blocks. *read* splits one message into its blocks.
+    """A request body seen as turns of blocks. *read* splits messages into their blocks.
 
     Not slotted: the parsed views are kept on the instance.
     """
@@ -65,7 +67,7 @@ class Blocks:
     payload: Mapping[str, Any]
     policy: Policy
     names: Names
-    read: Callable[[int, Mapping[str, Any]], list[Block]]
+    read: Callable[[Sequence[Mapping[str, Any]]], list[list[Block]]]
     find_images: Callable[[Blocks], list[Embedded]] = no_images
     find_blanks: Callable[[Blocks], list[Blank]] = no_blanks
 
@@ -77,12 +79,12 @@ class Blocks:
     @cached_property
     def roles(self) -> list[str]:
         """The role of every message; empty where there is none."""
-        return [word(message.get("role")) for message in self.messages]
+        return words([message.get("role") for message in self.messages])
 
     @cached_property
     def split(self) -> list[list[Block]]:
         """The blocks of every message."""
-        return [self.read(index, message) for index, message in enumerate(self.messages)]
+        return self.read(self.messages)
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -104,10 +106,9 @@ class Blocks:
     @cached_property
     def inner(self) -> list[tuple[Block, int, Mapping[str, Any]]]:
         """The blocks inside results: result, number, block."""
-        found: list[tuple[Block, int, Mapping[str, Any]]] = []
-        for block in self.results:
-            found += [(block, at, piece) for at, piece in enumerate(entries(block.body.get("content")))]
-        return found
+        return [
+            (block, at, piece) for block in self.results for at, piece in enumerate(entries(block.body.get("content")))
+        ]
 
     @cached_property
     def calls_in(self) -> Counter[int]:
@@ -144,8 +145,9 @@ class Blocks:
         found: dict[int, set[str]] = {}
         role_of, turn_of = self.roles, self.turn_of
         for block in blocks:
-            if role_of[block.message] in roles:
-                turn = turn_of[block.message]
+            at = block.message
+            if role_of[at] in roles:
+                turn = turn_of[at]
                 if turn in found:
                     found[turn].add(block.id)
                 else:
@@ -173,9 +175,9 @@ class Blocks:
         return self.find_images(self)
 
     @cached_property
-    def body(self) -> bytes:
+    def packed(self) -> Packed:
         """The whole payload packed: for a look at its size and its text."""
-        return packed(self.payload)
+        return pack(self.payload, self.names.messages)
 
     def path(self, block: Block) -> str:
         """Return where *block* stands."""

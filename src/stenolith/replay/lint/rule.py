@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import marshal
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from stenolith.replay.report import Violation
 
 _INDEX = re.compile(r"\[(\d+)\]")
-SURROGATE = re.compile(r"[\ud800-\udfff]")
-_HALF = re.compile(rb"\xed[\xa0-\xbf]")  # the same in UTF-8
 
 
 class Finding(NamedTuple):
@@ -24,6 +21,7 @@ class Finding(NamedTuple):
 
 
 _OBJECT = frozenset({dict})
+_TEXT = frozenset({str})
 _decode = json.JSONDecoder().raw_decode
 View = TypeVar("View")
 
@@ -67,9 +65,19 @@ def word(value: Any) -> str:
     return value if type(value) is str or isinstance(value, str) else ""
 
 
+def words(values: list[Any]) -> list[str]:
+    """Return *values* with nothing in the place of what is no text."""
+    return values if _TEXT.issuperset(map(type, values)) else [word(value) for value in values]
+
+
+def misfits(values: Iterable[str], form: re.Pattern[str]) -> set[str]:
+    """Return those of *values* that are not of that *form*; ids come twice and names often, so each is tried once."""
+    return {value for value in set(values) if form.fullmatch(value) is None}
+
+
 def is_blank(value: Any) -> bool:
     """Say whether *value* holds no visible character."""
-    return not (isinstance(value, str) and value.strip())
+    return not isinstance(value, str) or not value or value.isspace()
 
 
 def is_json(value: Any) -> bool:
@@ -89,43 +97,3 @@ def _loads(value: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def packed(payload: Any) -> bytes:
-    """Return all of *payload* as bytes that hold its text in UTF-8, several times faster than JSON.
-
-    About as long as the JSON text. What is no JSON value is shown by its name.
-    """
-    try:
-        return marshal.dumps(payload, 2)  # version 2 writes every text where it stands
-    except ValueError:
-        return serialise(payload).encode(errors="surrogatepass")
-
-
-def serialise(payload: Mapping[str, Any]) -> str:
-    """Return the request body as text; what is no JSON value is shown by its name."""
-    return json.dumps(payload, ensure_ascii=False, default=repr)
-
-
-def lone_surrogates(payload: Mapping[str, Any], body: bytes) -> Iterator[Finding]:
-    """Find text that cannot be encoded; *body* is the payload packed. Only on suspicion it is walked with paths."""
-    if _HALF.search(body) is None:
-        return
-    found = SURROGATE.search(serialise(payload))
-    for path, text in strings(payload, "") if found else ():
-        if found and SURROGATE.search(text):
-            yield Finding(path, {"column": found.start() + 1})
-
-
-def strings(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield every text in *value* with its path; no recursion, so no depth is too deep."""
-    waiting: list[tuple[str, Any]] = [(path, value)]
-    while waiting:
-        here, item = waiting.pop()
-        if isinstance(item, str):
-            yield here, item
-        elif isinstance(item, dict):
-            waiting += [(f"{here}.{key}" if here else str(key), inner) for key, inner in item.items()]
-            waiting += [(f"{here}.{key}", key) for key in item if isinstance(key, str) and SURROGATE.search(key)]
-        elif isinstance(item, list | tuple):
-            waiting += [(f"{here}[{at}]", inner) for at, inner in enumerate(item)]

@@ -6,12 +6,12 @@ Error texts: ``spec/replay.md`` section 4.1 (public threads and documents).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from stenolith.replay.lint import rules_anthropic_reasoning
 from stenolith.replay.lint.blocks import Blank, Block, Blocks, Names, orphans, repeated, unanswered, untyped
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, word
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, misfits, word, words
 from stenolith.replay.policy import Policy
 
 NAMES: Final = Names(
@@ -25,17 +25,19 @@ _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
-def read(index: int, message: Mapping[str, Any]) -> list[Block]:
-    """Split one message into blocks; a string is one text block without a number."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [Block(index, None, "text", {"text": content})] if content else []
-    return [_block(index, at, body) for at, body in enumerate(entries(content))]
-
-
-def _block(index: int, at: int, body: Mapping[str, Any]) -> Block:
-    kind = word(body.get("type"))
-    return Block(index, at, kind, body, word(body.get(_ID_FIELDS[kind])) if kind in _ID_FIELDS else "")
+def read(messages: Sequence[Mapping[str, Any]]) -> list[list[Block]]:
+    """Split messages into blocks; a string is one text block without a number."""
+    found: list[list[Block]] = []
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        blocks: list[Block] = []
+        if isinstance(content, str):
+            blocks += [Block(index, None, "text", {"text": content})] if content else []
+        for at, body in enumerate(entries(content)):
+            kind = word(body.get("type"))
+            blocks.append(Block(index, at, kind, body, word(body.get(_ID_FIELDS[kind])) if kind in _ID_FIELDS else ""))
+        found.append(blocks)
+    return found
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
@@ -71,13 +73,16 @@ def _repeated_results(seen: Blocks) -> Iterator[Finding]:
 
 
 def _bad_ids(seen: Blocks) -> Iterator[Finding]:
-    for block in seen.blocks:
-        if block.kind in _ID_FIELDS and _ID.fullmatch(block.id) is None:
+    bad = misfits([block.id for block in (*seen.calls, *seen.results)], _ID)
+    for block in seen.blocks if bad else ():
+        if block.kind in _ID_FIELDS and block.id in bad:
             yield seen.find(block, field=f"{block.kind}.{_ID_FIELDS[block.kind]}")
 
 
 def _bad_names(seen: Blocks) -> Iterator[Finding]:
-    return (seen.find(call) for call in seen.calls if _NAME.fullmatch(word(call.body.get("name"))) is None)
+    names = words([call.body.get("name") for call in seen.calls])
+    bad = misfits(names, _NAME)
+    return (seen.find(call) for call, name in zip(seen.calls, names, strict=True) if name in bad)
 
 
 def _bad_inputs(seen: Blocks) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from stenolith.replay.lint import pictures
 from stenolith.replay.lint.blocks import Block, Blocks
-from stenolith.replay.lint.rule import Finding, Rule, is_blank, lone_surrogates, serialise, word
+from stenolith.replay.lint.body import lone_surrogates, measure
+from stenolith.replay.lint.rule import Finding, Rule, is_blank, word
 from stenolith.replay.policy import Prefill
 from stenolith.replay.signature import is_signature
 
@@ -40,10 +41,11 @@ def _signatures(seen: Blocks) -> Iterator[Finding]:
     if not seen.policy.checks_signatures:
         return
     for block in seen.blocks:
-        if block.kind == "thinking" and not is_signature(block.body.get("signature")):
-            yield seen.find(block, field="signature", kind=block.kind)
-        if block.kind == "redacted_thinking" and is_blank(block.body.get("data")):
-            yield seen.find(block, field="data", kind=block.kind)
+        kind = block.kind
+        if kind == "thinking" and not is_signature(block.body.get("signature")):
+            yield seen.find(block, field="signature", kind=kind)
+        if kind == "redacted_thinking" and is_blank(block.body.get("data")):
+            yield seen.find(block, field="data", kind=kind)
 
 
 def _touched(seen: Blocks) -> Iterator[Finding]:
@@ -129,10 +131,9 @@ def _silent_calls(seen: Blocks) -> Iterator[Finding]:
 
 
 def _heavy(seen: Blocks) -> Iterator[Finding]:
-    if len(seen.body) < _REQUEST // 2:  # escapes at most double a text
+    if seen.packed.size < _REQUEST // 2:  # escapes at most double a text
         return
-    text = serialise(seen.payload)
-    total = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    total = measure(seen.payload, seen.names.messages)
     if total > _REQUEST:
         yield Finding("messages", {"total": total})
 
@@ -168,7 +169,7 @@ def _too_many(seen: Blocks) -> Iterator[Finding]:
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, seen.body)
+    return lone_surrogates(seen.payload, seen.packed)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

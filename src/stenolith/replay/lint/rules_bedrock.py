@@ -6,12 +6,13 @@ Error texts: ``spec/replay.md`` section 4.4; patterns and enums from the botocor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from stenolith.replay.lint import pictures
 from stenolith.replay.lint.blocks import Block, Blocks, Names, repeated, unanswered, untyped
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, lone_surrogates, word
+from stenolith.replay.lint.body import lone_surrogates
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, misfits, word, words
 from stenolith.replay.policy import Policy, Prefill
 from stenolith.replay.signature import is_signature
 
@@ -28,25 +29,24 @@ _PAIRED: Final = frozenset({"toolUse", "toolResult"})
 _KINDS: Final = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video", "audio", "text")
 
 
-def read(index: int, message: Mapping[str, Any]) -> list[Block]:
-    """Split one message into blocks. The kind is the member that is set, the body its value."""
-    return [_block(index, at, entry) for at, entry in enumerate(entries(message.get("content")))]
+def read(messages: Sequence[Mapping[str, Any]]) -> list[list[Block]]:
+    """Split messages into blocks. The kind of one is the member that is set, its body that member's value."""
+    return [
+        [_block(index, at, entry) for at, entry in enumerate(entries(message.get("content")))]
+        for index, message in enumerate(messages)
+    ]
 
 
 def _block(index: int, at: int, entry: Mapping[str, Any]) -> Block:
-    kind = _kind(entry)
-    value = entry.get(kind)
-    if not isinstance(value, dict):
-        return Block(index, at, kind, {"text": value})
-    return Block(index, at, kind, value, word(value.get("toolUseId")) if kind in _PAIRED else "")
+    kind = next(iter(entry)) if len(entry) == 1 else _kind(entry)
+    body = entry.get(kind)
+    if not isinstance(body, dict):
+        return Block(index, at, kind, entry if kind == "text" else {"text": body})
+    return Block(index, at, kind, body, word(body.get("toolUseId")) if kind in _PAIRED else "")
 
 
 def _kind(entry: Mapping[str, Any]) -> str:
-    if len(entry) != 1:
-        for kind in _KINDS:
-            if kind in entry:
-                return kind
-    return next(iter(entry), "")
+    return next((kind for kind in _KINDS if kind in entry), next(iter(entry), ""))
 
 
 def view(payload: Mapping[str, Any], policy: Policy) -> Blocks:
@@ -62,19 +62,22 @@ def _empty(seen: Blocks) -> Iterator[Finding]:
 
 def _blank(seen: Blocks) -> Iterator[Finding]:
     for block in seen.blocks:
-        if block.kind == "text" and is_blank(block.body.get("text")):
-            yield seen.find(block)
-        if block.kind == "toolResult":
+        if block.kind == "text":
+            if is_blank(block.body.get("text")):
+                yield seen.find(block)
+        elif block.kind == "toolResult":
             yield from _blank_inside(seen, block)
     for at, piece in enumerate(entries(seen.payload.get("system"))):
         if "text" in piece and is_blank(piece["text"]):
             yield Finding(f"system[{at}]")
 
 
-def _blank_inside(seen: Blocks, result: Block) -> Iterator[Finding]:
-    for at, piece in enumerate(entries(result.body.get("content"))):
-        if "text" in piece and is_blank(piece["text"]):
-            yield Finding(f"{seen.path(result)}.toolResult.content[{at}]")
+def _blank_inside(seen: Blocks, result: Block) -> Sequence[Finding]:
+    return [
+        Finding(f"{seen.path(result)}.toolResult.content[{at}]")
+        for at, piece in enumerate(entries(result.body.get("content")))
+        if "text" in piece and is_blank(piece["text"])
+    ]
 
 
 def _alternation(seen: Blocks) -> Iterator[Finding]:
@@ -91,6 +94,8 @@ def _first(seen: Blocks) -> Iterator[Finding]:
 
 
 def _surplus(seen: Blocks) -> Iterator[Finding]:
+    if not seen.strays and sum(map(len, seen.answered.values())) == len(seen.results):
+        return
     spent: set[tuple[int, str]] = set()
     strays = {(block.message, block.at) for block in seen.strays}
     turn_of = seen.turn_of
@@ -108,14 +113,18 @@ def _no_config(seen: Blocks) -> Iterator[Finding]:
 
 
 def _ids(seen: Blocks) -> Iterator[Finding]:
-    for block in (*seen.calls, *seen.results):
-        if _ID.fullmatch(block.id) is None:
+    blocks = (*seen.calls, *seen.results)
+    bad = misfits([block.id for block in blocks], _ID)
+    for block in blocks if bad else ():
+        if block.id in bad:
             yield seen.find(block, kind=block.kind, field="toolUseId", pattern="[a-zA-Z0-9_.:-]+")
 
 
 def _names(seen: Blocks) -> Iterator[Finding]:
-    for call in seen.calls:
-        if _NAME.fullmatch(word(call.body.get("name"))) is None:
+    names = words([call.body.get("name") for call in seen.calls])
+    bad = misfits(names, _NAME)
+    for call, name in zip(seen.calls, names, strict=True) if bad else ():
+        if name in bad:
             yield seen.find(call, kind="toolUse", field="name", pattern="[a-zA-Z0-9_-]+")
 
 
@@ -188,7 +197,7 @@ def _repeated(seen: Blocks) -> Iterator[Finding]:
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, seen.body)
+    return lone_surrogates(seen.payload, seen.packed)
 
 
 RULES: Final[tuple[Rule[Blocks], ...]] = (

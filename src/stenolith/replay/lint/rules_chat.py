@@ -6,12 +6,13 @@ Error texts: ``spec/replay.md`` section 4.2 (public threads and documents).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, is_json, lone_surrogates, packed, word
+from stenolith.replay.lint.body import lone_surrogates, pack
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, is_json, misfits, word, words
 from stenolith.replay.policy import DuplicateStyle, IdMode, Policy, Reasoning
 
 ID_MAX: Final = 40
@@ -21,8 +22,9 @@ _REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "reason
 _SYSTEM: Final = frozenset({"system", "developer"})
 
 
-class Call(NamedTuple):
-    """One entry of ``tool_calls`` and its place; *function* holds name and arguments."""
+@dataclass(slots=True, eq=False)
+class Call:
+    """One entry of ``tool_calls`` and its place; *function* holds name and arguments. Made by many, like `Block`."""
 
     message: int
     at: int
@@ -61,13 +63,13 @@ class Chat:
     @cached_property
     def roles(self) -> list[str]:
         """The role of every message; the old ``function`` role stands as it is."""
-        return [word(message.get("role")) for message in self.messages]
+        return words([message.get("role") for message in self.messages])
 
     @cached_property
-    def calls(self) -> list[list[Call]]:
+    def calls(self) -> list[Sequence[Call]]:
         """The tool calls of every message."""
         return [
-            _calls(index, message) if "tool_calls" in message else [] for index, message in enumerate(self.messages)
+            _calls(index, message) if "tool_calls" in message else () for index, message in enumerate(self.messages)
         ]
 
     @cached_property
@@ -76,21 +78,22 @@ class Chat:
         return [call for calls in self.calls for call in calls]
 
     @cached_property
-    def answers(self) -> list[list[int]]:
+    def answers(self) -> list[Sequence[int]]:
         """For every message, the indexes of the tool messages that directly follow it."""
-        found: list[list[int]] = [[] for _ in self.messages]
-        owner = None
-        for index, role in enumerate(self.roles):
+        roles = self.roles
+        found: list[Sequence[int]] = []
+        for index, role in enumerate(roles, start=1):
+            end = index
             if role != "tool":
-                owner = index
-            elif owner is not None:
-                found[owner].append(index)
+                while end < len(roles) and roles[end] == "tool":
+                    end += 1
+            found.append(range(index, end) if index < end else ())
         return found
 
     @cached_property
     def answer_ids(self) -> list[str]:
         """For every message the id that it answers; empty where there is none."""
-        return [word(message.get("tool_call_id")) for message in self.messages]
+        return words([message.get("tool_call_id", "") for message in self.messages])
 
     @cached_property
     def results(self) -> list[int]:
@@ -133,8 +136,10 @@ def _long_ids(seen: Chat) -> Iterator[Finding]:
 
 
 def _bad_names(seen: Chat) -> Iterator[Finding]:
-    for call in seen.every_call:
-        if _NAME.fullmatch(word(call.function.get("name"))) is None:
+    names = words([call.function.get("name") for call in seen.every_call])
+    bad = misfits(names, _NAME)
+    for call, name in zip(seen.every_call, names, strict=True) if bad else ():
+        if name in bad:
             yield Finding(call.path, {"path": call.path})
 
 
@@ -234,12 +239,13 @@ def _not_nine(seen: Chat) -> Iterator[Finding]:
 
 def not_nine(seen: Chat) -> Iterator[Finding]:
     """Find call and result ids that are not exactly nine letters and digits."""
-    for call in seen.every_call:
-        if NINE.fullmatch(call.id) is None:
-            yield Finding(call.path, {"id": call.id})
     ids = seen.answer_ids
-    for index in seen.results:
-        if NINE.fullmatch(ids[index]) is None:
+    bad = misfits([*(call.id for call in seen.every_call), *(ids[at] for at in seen.results)], NINE)
+    for call in seen.every_call if bad else ():
+        if call.id in bad:
+            yield Finding(call.path, {"id": call.id})
+    for index in seen.results if bad else ():
+        if ids[index] in bad:
             yield seen.find(index, id=ids[index])
 
 
@@ -254,7 +260,7 @@ def _nothing(seen: Chat) -> Iterator[Finding]:
 
 
 def _encoding(seen: Chat) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, packed(seen.payload))
+    return lone_surrogates(seen.payload, pack(seen.payload, "messages"))
 
 
 RULES: Final[tuple[Rule[Chat], ...]] = (

@@ -6,13 +6,14 @@ Error texts: ``spec/replay.md`` section 4.3 (public threads and documents).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from stenolith.replay.lint.blocks import Block, Blocks, Names
-from stenolith.replay.lint.rule import Finding, Rule, entries, lone_surrogates, word
+from stenolith.replay.lint.body import lone_surrogates
+from stenolith.replay.lint.rule import Finding, Rule, entries, misfits, word, words
 from stenolith.replay.policy import Policy
 from stenolith.replay.signature import is_base64, is_signature
 
@@ -35,12 +36,17 @@ _DATA: Final = (
 )
 
 
-def read(index: int, content: Mapping[str, Any]) -> list[Block]:
-    """Split one content into parts; the kind of a part is the field that is set."""
-    return [Block(index, at, _kind(body), body) for at, body in enumerate(entries(content.get("parts")))]
+def read(contents: Sequence[Mapping[str, Any]]) -> list[list[Block]]:
+    """Split contents into parts; the kind of a part is the field that is set."""
+    return [
+        [Block(index, at, _kind(body), body) for at, body in enumerate(entries(content.get("parts")))]
+        for index, content in enumerate(contents)
+    ]
 
 
 def _kind(body: Mapping[str, Any]) -> str:
+    if len(body) == 1 and "text" in body:  # as most
+        return "text"
     for kind in _DATA:
         if kind in body:
             return kind
@@ -50,6 +56,11 @@ def _kind(body: Mapping[str, Any]) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Contents(Blocks):
     """A request body seen as Gemini's contents."""
+
+    @cached_property
+    def paired(self) -> list[Block]:
+        """The calls and the results, in order."""
+        return [block for block in self.blocks if block.kind in _OBJECTS]
 
     @cached_property
     def unfit(self) -> list[Block]:
@@ -136,24 +147,22 @@ def _nothing(seen: Blocks) -> Iterator[Finding]:
         yield Finding("contents")
 
 
-def _names(seen: Blocks) -> Iterator[Finding]:
-    for block in seen.blocks:
-        if block.kind in _OBJECTS:
-            value = block.body[block.kind]
-            if _NAME.fullmatch(word(value.get("name")) if isinstance(value, dict) else "") is None:
-                yield seen.find(block)
+def _names(seen: Contents) -> Iterator[Finding]:
+    values = [block.body[block.kind] for block in seen.paired]
+    names = words([value.get("name") if isinstance(value, dict) else "" for value in values])
+    bad = misfits(names, _NAME)
+    return (seen.find(block) for block, name in zip(seen.paired, names, strict=True) if name in bad)
 
 
-def _payloads(seen: Blocks) -> Iterator[Finding]:
-    for block in seen.blocks:
-        if block.kind in _OBJECTS:
-            field, value = _OBJECTS[block.kind], block.body[block.kind]
-            if isinstance(value, dict) and not isinstance(value.get(field, {}), dict):
-                yield seen.find(block, field=field)
+def _payloads(seen: Contents) -> Iterator[Finding]:
+    for block in seen.paired:
+        field, value = _OBJECTS[block.kind], block.body[block.kind]
+        if isinstance(value, dict) and field in value and not isinstance(value[field], dict):
+            yield seen.find(block, field=field)
 
 
 def _encoding(seen: Blocks) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, seen.body)
+    return lone_surrogates(seen.payload, seen.packed)
 
 
 RULES: Final[tuple[Rule[Contents], ...]] = (

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, is_blank, is_json, lone_surrogates, packed, word
+from stenolith.replay.lint.body import lone_surrogates, pack
+from stenolith.replay.lint.rule import Finding, Rule, is_blank, is_json, misfits, word, words
 from stenolith.replay.lint.rules_chat import Chat, not_nine, users_after_tools
 from stenolith.replay.policy import Reasoning
 
@@ -95,13 +96,15 @@ def _listed(message: Mapping[str, Any]) -> Iterable[tuple[int, Any]]:
 
 
 def _names(seen: Chat) -> Iterator[Finding]:
-    for call in seen.every_call:
-        if _NAME.fullmatch(word(call.function.get("name"))) is None:
-            yield Finding(call.path, {"name": call.function.get("name")})
+    named = [call.function.get("name") for call in seen.every_call]
+    bad = misfits(words(named), _NAME)
+    for call, name in zip(seen.every_call, named, strict=True) if bad else ():
+        if word(name) in bad:
+            yield Finding(call.path, {"name": name})
     for index in seen.results:
-        name = seen.messages[index].get("name")
-        if name is not None and not _NAME.fullmatch(word(name)):
-            yield seen.find(index, name=name)
+        told = seen.messages[index].get("name")
+        if told is not None and not _NAME.fullmatch(word(told)):
+            yield seen.find(index, name=told)
 
 
 def _arguments(seen: Chat) -> Iterator[Finding]:
@@ -116,7 +119,7 @@ def _pictures_in_results(seen: Chat) -> Iterator[Finding]:
 
 
 def _encoding(seen: Chat) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, packed(seen.payload))
+    return lone_surrogates(seen.payload, pack(seen.payload, "messages"))
 
 
 def _nothing(seen: Chat) -> Iterator[Finding]:

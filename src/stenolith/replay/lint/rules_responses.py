@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, is_json, lone_surrogates, packed, word
+from stenolith.replay.lint.body import lone_surrogates, pack
+from stenolith.replay.lint.rule import Finding, Rule, entries, is_blank, is_json, misfits, word, words
 from stenolith.replay.policy import Policy
 
 _MAX: Final = 64
@@ -51,8 +52,9 @@ class Items:
         return self._ids("function_call_output")
 
     def _ids(self, kind: str) -> list[tuple[int, str]]:
+        found = [at for at, other in enumerate(self.kinds) if other == kind]
         items = self.items
-        return [(at, word(items[at].get("call_id"))) for at, found in enumerate(self.kinds) if found == kind]
+        return list(zip(found, words([items[at].get("call_id") for at in found]), strict=True))
 
     def find(self, at: int, **facts: Any) -> Finding:
         """Return a finding at an item."""
@@ -152,9 +154,10 @@ def _bad_item_ids(seen: Items) -> Iterator[Finding]:
 
 
 def _names(seen: Items) -> Iterator[Finding]:
-    for at, kind in enumerate(seen.kinds):
-        if kind == "function_call" and _NAME.fullmatch(word(seen.items[at].get("name"))) is None:
-            yield seen.find(at)
+    items = seen.items
+    names = words([items[at].get("name") for at, _ in seen.calls])
+    bad = misfits(names, _NAME)
+    return (seen.find(at) for (at, _), name in zip(seen.calls, names, strict=True) if name in bad)
 
 
 def _arguments(seen: Items) -> Iterator[Finding]:
@@ -175,7 +178,7 @@ def _untyped(seen: Items) -> Iterator[Finding]:
 
 
 def _encoding(seen: Items) -> Iterator[Finding]:
-    return lone_surrogates(seen.payload, packed(seen.payload))
+    return lone_surrogates(seen.payload, pack(seen.payload, "input"))
 
 
 RULES: Final[tuple[Rule[Items], ...]] = (
