@@ -94,7 +94,7 @@ def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
 
 def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
     content = _shown(result.content)
-    if not content or not any(block["type"] == "text" for block in content):
+    if not content or (content[0]["type"] != "text" and not any(block["type"] == "text" for block in content)):
         content.insert(0, {"type": "text", "text": IMAGE_BELOW if content else EMPTY})
     shape: dict[str, Any] = {"type": "tool_result", "tool_use_id": conversion.ids.answer(result.id), "content": content}
     if result.is_error:
@@ -110,7 +110,8 @@ def _assistant(step: Step, conversion: Conversion) -> dict[str, Any]:
         if type(part) is ToolCall:
             content.append(_call(step.at, part, conversion))
         elif type(part) is Thinking:
-            content += [_thinking(part)] if part in carried and not beside else []
+            if part in carried and not beside:
+                content.append(_thinking(part))
         elif shows(part):
             content.append({"type": "text", "text": part.text})
     if not content:

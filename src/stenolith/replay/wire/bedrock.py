@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stenolith.model.message import Image, Part, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Thinking, ToolCall, ToolResult
 from stenolith.replay.plan import EMPTY
 from stenolith.replay.report import Hints
 from stenolith.replay.roles import ASSISTANT, SYSTEM
@@ -19,9 +19,7 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     """Return the request body: ``system``, ``messages``, and a ``toolConfig`` with stub schemas if calls need one."""
     messages: list[dict[str, Any]] = []
     for step in steps:
-        blocks: list[dict[str, Any]] = []
-        for part in step.parts:
-            blocks += _blocks(step.at, part, conversion)
+        blocks = _blocks(step, conversion)
         role = "assistant" if step.role is ASSISTANT else "user"
         if step.role is SYSTEM or not blocks:
             continue
@@ -49,37 +47,48 @@ def _stub(name: str) -> dict[str, Any]:
     return {"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}}
 
 
-def _blocks(index: int, part: Part, conversion: Conversion) -> Sequence[dict[str, Any]]:
-    if type(part) is ToolCall:
-        name = conversion.name(index, part)
-        return ({"toolUse": {"toolUseId": conversion.ids[part.id], "name": name, "input": arguments(part)}},)
-    if type(part) is ToolResult:
-        return (_result(part, conversion),)
-    if type(part) is Thinking:
-        return _thinking(index, part, conversion) if conversion.thinking(index, (part,)) else ()
-    return _shown((part,))
-
-
-def _shown(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return a block for every picture and every text that is not blank."""
+def _blocks(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
+    """Return a block for every part; a text that is blank and thinking that the wire cannot carry have none."""
     blocks: list[dict[str, Any]] = []
-    for part in parts:
-        if shows(part):
+    for part in step.parts:
+        if type(part) is ToolCall:
+            blocks.append(_call(step.at, part, conversion))
+        elif type(part) is ToolResult:
+            blocks.append(_result(part, conversion))
+        elif type(part) is Thinking:
+            blocks += _thinking(step.at, part, conversion)
+        elif shows(part):
             blocks.append({"text": part.text})
-        elif isinstance(part, Image):
-            blocks.append({"image": {"format": part.mime.removeprefix("image/"), "source": {"bytes": part.data}}})
+        elif type(part) is Image:
+            blocks.append(_picture(part))
     return blocks
 
 
+def _picture(image: Image) -> dict[str, Any]:
+    return {"image": {"format": image.mime.removeprefix("image/"), "source": {"bytes": image.data}}}
+
+
+def _call(index: int, call: ToolCall, conversion: Conversion) -> dict[str, Any]:
+    name = conversion.name(index, call)
+    return {"toolUse": {"toolUseId": conversion.ids[call.id], "name": name, "input": arguments(call)}}
+
+
 def _result(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
-    content = _shown(result.content)
-    if not content or not any("text" in block for block in content):
+    content: list[dict[str, Any]] = []
+    for piece in result.content:
+        if shows(piece):
+            content.append({"text": piece.text})
+        elif type(piece) is Image:
+            content.append(_picture(piece))
+    if not content or ("text" not in content[0] and not any("text" in block for block in content)):
         content.insert(0, {"text": IMAGE_BELOW if content else EMPTY})
     status = "error" if result.is_error else "success"
     return {"toolResult": {"toolUseId": conversion.ids.answer(result.id), "content": content, "status": status}}
 
 
-def _thinking(index: int, part: Thinking, conversion: Conversion) -> list[dict[str, Any]]:
+def _thinking(index: int, part: Thinking, conversion: Conversion) -> Sequence[dict[str, Any]]:
+    if not conversion.thinking(index, (part,)):
+        return ()
     if not part.redacted:
         return [{"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}]
     if _is_bytes(part.signature or ""):

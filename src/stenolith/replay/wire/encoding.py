@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ _NUL: Final = b"\x00"
 _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in b"\t\n\r")
 # Bedrock and the storing Responses API refuse control characters; the others read them (ANSI colours of a tool).
 _REFUSED: Final[Mapping[Api, bytes]] = {Api.BEDROCK: _CONTROLS, Api.OPENAI_RESPONSES: _CONTROLS}
+_SHORT: Final = 40  # characters; below it a look at each is quicker than making bytes of them
 _TOO_DEEP: Final = "[arguments omitted: nested too deeply]"
 
 
@@ -29,33 +30,30 @@ class Cleaner:
         self._refused = _REFUSED.get(api, _NUL)
         self._unwanted = re.compile(f"[{_LONE}{re.escape(self._refused.decode())}]")
 
-    def parts(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        """Return *parts* themselves when all are clean, as nearly all are, else clean copies."""
+    def are_clean(self, parts: Sequence[Part]) -> bool:
+        """Say whether *parts* are plainly clean, as nearly all are; what needs a closer look is not."""
         for part in parts:
-            if not self._is_clean(part):
-                return tuple([self.part(piece) for piece in parts])
-        return parts
+            if type(part) is Text or type(part) is Thinking:
+                if not self._reads(part.text):
+                    return False
+            elif type(part) is ToolResult:
+                if not self._is_clean_result(part):
+                    return False
+            elif type(part) is not ToolCall or not _is_plain_call(part):
+                return False
+        return True
 
-    def _is_clean(self, part: Any) -> bool:
-        """Say whether *part* is plainly clean; what needs a closer look is not."""
-        kind = type(part)
-        if kind is Text or kind is Thinking:
-            return self._reads(part.text)
-        if kind is ToolCall:
-            return _is_plain_call(part)
-        if kind is ToolResult:
-            return self._is_clean_result(part)
-        return kind is not Image
-
-    def _is_clean_result(self, result: Any) -> bool:
+    def _is_clean_result(self, result: ToolResult) -> bool:
         for piece in result.content:
             if type(piece) is not Text or not self._reads(piece.text):
                 return False
-        return bool(result.name.isprintable())
+        return result.name.isprintable()
 
     def _reads(self, text: str) -> bool:
         """Say whether the wire takes *text* whole: as bytes this takes a quarter of a pattern's time."""
-        if text.isprintable():
+        if self._refused is _NUL and text.isascii():
+            return "\x00" not in text
+        if len(text) < _SHORT and text.isprintable():
             return True
         try:
             coded = text.encode()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stenolith.model.message import Image, Part, Thinking, ToolCall, ToolResult
-from stenolith.replay import roles
 from stenolith.replay.report import Hints
+from stenolith.replay.roles import ASSISTANT, TOOL, USER
 from stenolith.replay.signature import SENTINEL, is_signature
 from stenolith.replay.wire.steps import Conversion, Step, arguments, images, result_words, shows, system_text
 
@@ -19,15 +19,12 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     """Return the request body: ``systemInstruction`` when there is one, ``contents``."""
     contents: list[dict[str, Any]] = []
     for step in steps:
-        match step.role:
-            case roles.SYSTEM:
-                continue
-            case roles.USER:
-                contents.append({"role": "user", "parts": _shown(step.parts) or [{"text": _NOTHING}]})
-            case roles.TOOL:
-                contents += _results(step, conversion)
-            case roles.ASSISTANT:
-                _add_model(contents, _model(step, conversion))
+        if step.role is ASSISTANT:
+            _add_model(contents, _model(step, conversion))
+        elif step.role is TOOL:
+            contents += _results(step, conversion)
+        elif step.role is USER:
+            contents.append({"role": "user", "parts": _shown(step.parts) or [{"text": _NOTHING}]})
     for content in contents if conversion.policy.requires_thought_signature else ():
         _sign(content)
     system = system_text(steps)
@@ -62,10 +59,12 @@ def _model(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for part in step.parts:
         if type(part) is ToolCall:
-            call = {**_id(part.id, conversion), "name": conversion.name(step.at, part), "args": arguments(part)}
+            call = _named(part.id, conversion.name(step.at, part), conversion)
+            call["args"] = arguments(part)
             parts.append(_signed({"functionCall": call}, part.signature))
         elif type(part) is Thinking:
-            parts += [_signed({"text": part.text, "thought": True}, part.signature)] if part in carried else []
+            if part in carried:
+                parts.append(_signed({"text": part.text, "thought": True}, part.signature))
         elif shows(part):
             parts.append(_signed({"text": part.text}, part.signature))
     return parts or [{"text": _NOTHING}]
@@ -77,8 +76,11 @@ def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
     return part
 
 
-def _id(raw: str, conversion: Conversion) -> dict[str, Any]:
-    return {"id": conversion.ids.answer(raw)} if conversion.policy.tool_call_ids_on_wire else {}
+def _named(raw: str, name: str, conversion: Conversion) -> dict[str, Any]:
+    """Return what a call and its result begin with: an id, where the wire knows any, and the tool's name."""
+    if conversion.policy.tool_call_ids_on_wire:
+        return {"id": conversion.ids.answer(raw), "name": name}
+    return {"name": name}
 
 
 def _sign(content: dict[str, Any]) -> None:
@@ -90,17 +92,17 @@ def _sign(content: dict[str, Any]) -> None:
 
 
 def _results(step: Step, conversion: Conversion) -> list[dict[str, Any]]:
-    results = [part for part in step.parts if isinstance(part, ToolResult)]
+    results = [part for part in step.parts if type(part) is ToolResult]
     contents = [{"role": "user", "parts": [_response(result, conversion) for result in results]}]
-    pictures = [picture for result in results for picture in images(result.content)]
+    pictures = [piece for result in results for piece in result.content if type(piece) is Image]
     if pictures and not conversion.policy.images_in_tool_results:
         contents.append({"role": "user", "parts": [{"text": _PICTURE}, *map(_inline, pictures)]})
     return contents
 
 
 def _response(result: ToolResult, conversion: Conversion) -> dict[str, Any]:
-    words = {"error" if result.is_error else "output": result_words(result)}
-    shape = {**_id(result.id, conversion), "name": conversion.result_name(result), "response": words}
+    shape = _named(result.id, conversion.result_name(result), conversion)
+    shape["response"] = {"error" if result.is_error else "output": result_words(result)}
     pictures = images(result.content)
     if pictures and conversion.policy.images_in_tool_results:
         shape["parts"] = [_inline(picture) for picture in pictures]

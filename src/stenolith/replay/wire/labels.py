@@ -32,18 +32,23 @@ class Labels:
     def __getitem__(self, word: str) -> str:
         """Return the label of *word*."""
         found = self._given.get(word)
-        if found is None:
-            stem = _half(word) if self._halves else word
-            found = stem if self._free(stem) else self._new(word, stem)
-            self._given[word] = found
-            self._by_half.setdefault(_half(word), found)
-            self._taken.add(found)
-        return found
+        return self._give(word) if found is None else found
 
     def answer(self, word: str) -> str:
         """Return the label of the call that a result names, also when it names only one half."""
-        known = self._given.get(word) or (self._by_half.get(_half(word)) if self._halves else None)
-        return known or self[word]
+        known = self._given.get(word)
+        if known:
+            return known
+        return (self._by_half.get(_half(word)) if self._halves else None) or self[word]
+
+    def _give(self, word: str) -> str:
+        stem = _half(word) if self._halves else word
+        found = stem if self._free(stem) else self._new(word, stem)
+        self._given[word] = found
+        self._taken.add(found)
+        if self._halves:
+            self._by_half.setdefault(stem, found)
+        return found
 
     def _new(self, word: str, stem: str) -> str:
         return next(label for label in self._tries(word, stem) if self._free(label))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stenolith.model.message import Image, Part, Text, ToolCall, ToolResult
-from stenolith.replay import roles
 from stenolith.replay.policy import Reasoning
 from stenolith.replay.report import Hints
+from stenolith.replay.roles import ASSISTANT, TOOL, USER
 from stenolith.replay.signature import is_signature
 from stenolith.replay.wire.mistral import chunks, without_doubles
 from stenolith.replay.wire.steps import (
@@ -34,15 +34,14 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     """Return the request body of chat completions and of Mistral: ``messages``."""
     found = _opening(steps, conversion)
     for step in steps:
-        match step.role:
-            case roles.SYSTEM:
-                found += _note(step, conversion)
-            case roles.USER:
-                _add_user(found, step.parts, conversion)
-            case roles.ASSISTANT:
-                found.append(_assistant(step, conversion))
-            case roles.TOOL:
-                _add_results(found, step, conversion)
+        if step.role is ASSISTANT:
+            found.append(_assistant(step, conversion))
+        elif step.role is TOOL:
+            _add_results(found, step, conversion)
+        elif step.role is USER:
+            _add_user(found, step.parts, conversion)
+        else:
+            found += _note(step, conversion)
     return {"messages": without_doubles(found) if conversion.policy.content_xor_tool_calls else found}, Hints()
 
 
@@ -121,9 +120,9 @@ def _call(index: int, call: ToolCall, conversion: Conversion) -> dict[str, Any]:
 
 
 def _add_results(found: list[dict[str, Any]], step: Step, conversion: Conversion) -> None:
-    results = [part for part in step.parts if isinstance(part, ToolResult)]
+    results = [part for part in step.parts if type(part) is ToolResult]
     found += [_result(result, conversion) for result in results]
-    pictures = [picture for result in results for picture in images(result.content)]
+    pictures = [piece for result in results for piece in result.content if type(piece) is Image]
     if pictures:
         _add_user(found, [Text(text=_ATTACHED), *pictures], conversion)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stenolith.model.message import Image, Part, Text, Thinking, ToolCall, ToolResult
-from stenolith.replay import roles
 from stenolith.replay.report import Hints
+from stenolith.replay.roles import ASSISTANT, TOOL, USER
 from stenolith.replay.wire.steps import (
     Conversion,
     Step,
@@ -33,16 +33,15 @@ def convert(steps: Sequence[Step], conversion: Conversion) -> tuple[dict[str, An
     """Return the request body: ``input``, and ``store: false`` where the server keeps nothing."""
     writer = _Writer(conversion=conversion)
     for step in steps:
-        match step.role:
-            case roles.SYSTEM:
-                words = system_text([step])
-                writer.items += [_message("system", [_text(words)])] if words else []
-            case roles.USER:
-                writer.items.append(_message("user", _shown(step.parts) or [_text(".")]))
-            case roles.TOOL:
-                writer.items += [_output(part, conversion) for part in step.parts if isinstance(part, ToolResult)]
-            case roles.ASSISTANT:
-                writer.assistant(step)
+        if step.role is ASSISTANT:
+            writer.assistant(step)
+        elif step.role is TOOL:
+            writer.items += [_output(part, conversion) for part in step.parts if type(part) is ToolResult]
+        elif step.role is USER:
+            writer.items.append(_message("user", _shown(step.parts) or [_text(".")]))
+        else:
+            words = system_text([step])
+            writer.items += [_message("system", [_text(words)])] if words else []
     return {"input": writer.items, **({} if conversion.policy.store_items else {"store": False})}, Hints()
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring as _quote
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from stenolith.model.message import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from stenolith.replay.plan import EMPTY, is_blank, wording
@@ -28,12 +28,16 @@ _HOME: Final[dict[Role, frozenset[type]]] = {
 }
 
 
-class Step(NamedTuple):
-    """What one role says at one place: neighbouring tool results are one step. *at* is the first message's index."""
+@dataclass(slots=True, eq=False)
+class Step:
+    """What one role says at one place: neighbouring tool results are one step. *at* is the first message's index.
+
+    Not frozen, like `Line`: a long transcript has as many of them.
+    """
 
     at: int
     role: Role
-    parts: tuple[Part, ...]
+    parts: Sequence[Part]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,18 +62,18 @@ class Conversion:
 
     def cleaned(self, index: int, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Return *parts* without text that the wire refuses; the report has what was cleaned."""
-        found = self.cleaner.parts(parts)
-        if found is not parts:
-            for text in self.cleaner.lost:
-                self.note(index, "cleaned", text)
-            self.cleaner.lost.clear()
+        found = tuple([self.cleaner.part(part) for part in parts])
+        for text in self.cleaner.lost:
+            self.note(index, "cleaned", text)
+        self.cleaner.lost.clear()
         return found
 
     def name(self, index: int, call: ToolCall) -> str:
         """Return the call's tool name inside the wire's limits, and remember it for the result."""
-        found = self.names[call.name]
-        if found != call.name:
-            self.note(index, "replaced", f"tool name {call.name!r} by {found!r}")
+        name = call.name
+        found = self.names[name]
+        if found != name:
+            self.note(index, "replaced", f"tool name {name!r} by {found!r}")
         self.called[call.id] = found
         return found
 
@@ -137,21 +141,22 @@ def start(target: Target, policy: Policy, *, halves: bool = False) -> Conversion
 def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
     """Return *messages* as steps; parts that their role cannot hold are moved or reported."""
     found: list[Step] = []
-    told: list[Part] = []  # the results of neighbouring tool messages
-    first = 0
+    told: list[Part] | None = None  # the parts of the last step while that is one of tool results
     for index, message in enumerate(messages):
-        role, parts = message.role, conversion.cleaned(index, message.parts)
+        role, parts = message.role, message.parts
+        if not conversion.cleaner.are_clean(parts):
+            parts = conversion.cleaned(index, parts)
         fits = parts and _HOME[role].issuperset(map(type, parts))
         for step in (Step(index, role, parts),) if fits else _split(index, role, parts, conversion):
-            if step.role is TOOL:
-                first = first if told else step.at
+            if step.role is not TOOL:
+                told = None
+            elif told is None:
+                step.parts = told = list(step.parts)
+            else:
                 told += step.parts
                 continue
-            if told:
-                found.append(Step(first, TOOL, tuple(told)))
-                told = []
             found.append(step)
-    return [*found, Step(first, TOOL, tuple(told))] if told else found
+    return found
 
 
 def _split(index: int, role: Role, parts: tuple[Part, ...], conversion: Conversion) -> list[Step]:
