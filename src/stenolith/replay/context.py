@@ -158,7 +158,7 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     start: int | None = None
     for at, line in enumerate(lines):
         message = line.message
-        if not _is_suspicious(message) or is_runtime_context(message):
+        if message.role not in _SPEAKERS or not _are_suspicious(message.parts) or is_runtime_context(message):
             kept.append(line)
             continue
         start = _turn_start(lines) if start is None else start
@@ -175,11 +175,9 @@ def remove_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
 _SPEAKERS: Final = frozenset({USER, ASSISTANT})
 
 
-def _is_suspicious(message: Message) -> bool:
+def _are_suspicious(parts: Sequence[Part]) -> bool:
     """Return whether a text of a user or an assistant may hold context at all: nearly none does."""
-    if message.role not in _SPEAKERS:
-        return False
-    for part in message.parts:
+    for part in parts:
         if type(part) is Text:
             text = part.text
             if LEGACY_OPEN in text or text[:1] == "[" or "⟦ctx:" in text or _MEMORY in text:
@@ -201,7 +199,7 @@ def _replace_texts(parts: Sequence[Part], texts: Iterator[str]) -> list[Part]:
 
 def place_runtime_context(lines: Sequence[Line], plan: Plan) -> Passed:
     """Keep runtime-context messages of the current turn only, behind its user message where policy says so."""
-    spots = [at for at, line in enumerate(lines) if is_runtime_context(line.message)]
+    spots = [at for at, line in enumerate(lines) if line.message.extra and is_runtime_context(line.message)]
     if not spots:
         return lines, ()
     start = _turn_start(lines)

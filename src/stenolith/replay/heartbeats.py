@@ -23,7 +23,7 @@ _MARKUP: Final = " \t\n\r*_`'\".!<>/b"
 def drop_heartbeats(lines: Sequence[Line], _: Plan) -> Passed:
     """Leave out the finished turns in which a heartbeat found nothing; the turn that is being answered stays."""
     end = last_user(lines)
-    if not any(_asks(line.message) for line in lines[: max(end, 0)]):
+    if not any(_asks(line.message) for line in lines[: max(end, 0)] if line.message.role is USER):
         return lines, ()
     idle = idle_heartbeats([line.message for line in lines[:end]])
     changes = [

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
-from stenolith.model.message import Message, Part, ToolCall, ToolResult
-from stenolith.replay.copies import call_with, result_with
-from stenolith.replay.plan import Plan, has_calls, with_parts
+from stenolith.model.message import Message, ToolCall, ToolResult
+from stenolith.replay.copies import call_with, noted, result_with
+from stenolith.replay.plan import Plan, with_parts
 from stenolith.replay.policy import Api, DuplicateStyle, IdMode, Policy
 from stenolith.replay.report import Change, Line, Passed
-from stenolith.replay.roles import TOOL
+from stenolith.replay.roles import ASSISTANT, TOOL
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9]")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -28,11 +27,14 @@ _HALF_MAX: Final = 64
 _CALL: Final = re.compile(r"call_[A-Za-z0-9_-]{1,59}")
 _ITEM: Final = re.compile(r"fc_[A-Za-z0-9_-]{1,61}")
 
-Namer = Callable[[Message], list[str]]
+Namer = Callable[[Message, list[str]], list[str]]
 
 
 def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
-    """Give every call the id that *namer* returns for it, and its result the same."""
+    """Give every call the id that *namer* returns for it, and its result the same.
+
+    *namer* is asked with each message that calls and the ids of its calls.
+    """
     kept: list[Line] = []
     changes: list[Change] = []
     waiting: dict[str, list[str]] = {}
@@ -41,20 +43,27 @@ def rename_calls(lines: Sequence[Line], namer: Namer) -> Passed:
         if message.role is TOOL:
             kept.append(_renamed_result(line, waiting) if waiting else line)
             continue
-        if not has_calls(message):
+        old = [part.id for part in message.parts if type(part) is ToolCall] if message.role is ASSISTANT else ()
+        if not old:
             kept.append(line)
             continue
-        old = [part.id for part in message.parts if type(part) is ToolCall]
-        new = namer(message)
+        new = namer(message, old)
         if new == old:
             waiting = {}
             kept.append(line)
             continue
         waiting = _queues(old, new)
-        kept.append(with_parts(line, _renamed(message.parts, iter(new))))
-        detail = ", ".join([f"{was} -> {now}" for was, now in zip(old, new, strict=True) if was != now])
-        changes.append(Change(rule="tool-call-id", index=line.at, action="renamed", detail=detail))
+        names = iter(new)
+        parts = [call_with(part, next(names)) if type(part) is ToolCall else part for part in message.parts]
+        kept.append(with_parts(line, parts))
+        changes.append(noted("tool-call-id", line.at, "renamed", _told(old, new)))
     return kept, changes
+
+
+def _told(old: list[str], new: list[str]) -> str:
+    if len(old) == 1:
+        return f"{old[0]} -> {new[0]}"
+    return ", ".join([f"{was} -> {now}" for was, now in zip(old, new, strict=True) if was != now])
 
 
 def _queues(old: list[str], new: list[str]) -> dict[str, list[str]]:
@@ -67,27 +76,19 @@ def _queues(old: list[str], new: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _renamed(parts: Sequence[Part], new: Iterator[str]) -> list[Part]:
-    return [_with_id(part, next(new)) if type(part) is ToolCall else part for part in parts]
-
-
-def _with_id(call: ToolCall, name: str) -> ToolCall:
-    return call if call.id == name else call_with(call, name)
-
-
 def _renamed_result(line: Line, waiting: dict[str, list[str]]) -> Line:
     result = line.message.parts[0]
-    if not isinstance(result, ToolResult):
+    mine = waiting.get(result.id) if type(result) is ToolResult else None
+    if type(result) is not ToolResult or not mine:
         return line
-    mine = waiting.get(result.id)
-    name = mine.pop(0) if mine else result.id
+    name = mine.pop(0)
     return line if name == result.id else with_parts(line, (result_with(result, name),))
 
 
 def assign_ids(lines: Sequence[Line], plan: Plan) -> Passed:
     """Rewrite ids in the mode of the policy; whatever the mode, no two calls of a request share one."""
     given = _Given(plan.policy)
-    return rename_calls(lines, lambda message: [given.give(p.id) for p in message.parts if type(p) is ToolCall])
+    return rename_calls(lines, lambda _, ids: [given.give(raw) for raw in ids])
 
 
 class _Given:
@@ -98,7 +99,8 @@ class _Given:
         self._used: set[str] = set()
         self._items: set[str] = set()
         self._met: dict[str, int] = {}
-        self._native = _native(policy)
+        self._pattern = re.compile(policy.id_pattern) if policy.id_pattern else None
+        self._native = _native_form(policy.native_id_pattern, policy.preserve_native_anthropic_tool_use_ids)
         self._form = self._choose()
 
     def _choose(self) -> Callable[[str, int], str]:
@@ -124,11 +126,15 @@ class _Given:
     def _strict(self, raw: str, count: int) -> str:
         if count > 1:
             raw = f"{raw}:{count}"
-        elif self._native(raw) and raw not in self._used:
+        elif self._native.fullmatch(raw) and self._fits(raw) and raw not in self._used:
             return raw
         room = min(_STRICT_MAX, self._policy.id_max)
-        found = _OTHER.sub("", raw)[:room] or ("sanitizedtoolid" if raw.strip() else "defaulttoolid")
+        found = _letters(raw)[:room] or ("sanitizedtoolid" if raw.strip() else "defaulttoolid")
         return found if found not in self._used else self._suffixed(found, raw, room)
+
+    def _fits(self, name: str) -> bool:
+        """Return whether the wire takes *name* as it is."""
+        return 0 < len(name) <= self._policy.id_max and (not self._pattern or self._pattern.fullmatch(name) is not None)
 
     def _suffixed(self, found: str, raw: str, room: int) -> str:
         tail = _hash(raw)[:8]
@@ -142,7 +148,7 @@ class _Given:
 
     def _strict9(self, raw: str, count: int) -> str:
         raw = raw if count == 1 else f"{raw}:{count}"
-        letters = _OTHER.sub("", raw)
+        letters = _letters(raw)
         name = letters[:9] if len(letters) >= 9 else _hash(raw)[:9]
         number = 1
         while name in self._used:
@@ -154,7 +160,7 @@ class _Given:
         """Keep an id that fits the wire; else make it fit (section 3.7.3 e)."""
         own = raw.partition("|")[0] if self._policy.api is Api.OPENAI_CHAT else raw
         room = self._policy.id_max
-        name = own if _fits(own, self._policy) else self._suffixed(_UNSAFE.sub("_", own), raw, room)
+        name = own if self._fits(own) else self._suffixed(_UNSAFE.sub("_", own), raw, room)
         if name not in self._used:
             return name
         if self._policy.duplicate_tool_call_id_style is DuplicateStyle.OPENAI:
@@ -187,17 +193,11 @@ def _derived(half: str, prefix: str, seed: str) -> str:
     return f"{prefix}{stem[: _HALF_MAX - len(prefix) - len(tail)]}{tail}"
 
 
-def _fits(name: str, policy: Policy) -> bool:
-    pattern = policy.id_pattern
-    return 0 < len(name) <= policy.id_max and (not pattern or re.fullmatch(pattern, name) is not None)
+def _letters(raw: str) -> str:
+    """Return the letters and digits of *raw*."""
+    return raw if raw.isascii() and raw.isalnum() else _OTHER.sub("", raw)
 
 
-def _native(policy: Policy) -> Callable[[str], bool]:
-    form = _native_form(policy.native_id_pattern, policy.preserve_native_anthropic_tool_use_ids)
-    return lambda raw: form.fullmatch(raw) is not None and _fits(raw, policy)
-
-
-@lru_cache(maxsize=32)
 def _native_form(pattern: str, anthropic: bool) -> re.Pattern[str]:
     forms = [_KIMI, *([_TOOLU] if anthropic else []), *([pattern] if pattern else [])]
     return re.compile("|".join(f"(?:{form})" for form in forms))

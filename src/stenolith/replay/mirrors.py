@@ -30,7 +30,7 @@ def is_mirror(message: Message) -> bool:
 
 def drop_mirrors(lines: Sequence[Line], plan: Plan) -> Passed:
     """Drop mirrors; one with words that stand nowhere else in its turn becomes an assistant's text."""
-    if not any(is_mirror(line.message) for line in lines):
+    if not any(is_mirror(line.message) for line in lines if line.message.role is ASSISTANT):
         return lines, ()
     kept: list[Line] = []
     changes: list[Change] = []

@@ -24,7 +24,7 @@ def drop_blank_users(lines: Sequence[Line], _: Plan) -> Passed:
 
     Strict servers answer "No user query found in messages." to a history without any user turn.
     """
-    last = max((at for at, line in enumerate(lines) if line.message.role is USER), default=-1)
+    last = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].message.role is USER), -1)
     kept: list[Line] = []
     changes: list[Change] = []
     for at, line in enumerate(lines):
@@ -109,7 +109,7 @@ def drop_blank_text(lines: Sequence[Line], _: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
-        if not any(map(_has_blank, line.message.parts)):
+        if not _have_blanks(line.message.parts):
             kept.append(line)
             continue
         parts = [_unblanked(part) for part in line.message.parts]
@@ -118,19 +118,25 @@ def drop_blank_text(lines: Sequence[Line], _: Plan) -> Passed:
     return kept, changes
 
 
-def _has_blank(part: Part) -> bool:
-    if type(part) is Text:
-        return is_blank(part.text)
-    if type(part) is not ToolResult:
-        return False
-    for piece in part.content:
+def _have_blanks(parts: Sequence[Part]) -> bool:
+    for part in parts:
+        if type(part) is Text:
+            if is_blank(part.text):
+                return True
+        elif type(part) is ToolResult and _is_blank_result(part):
+            return True
+    return False
+
+
+def _is_blank_result(result: ToolResult) -> bool:
+    for piece in result.content:
         if type(piece) is Text and is_blank(piece.text):
             return True
-    return not part.content
+    return not result.content
 
 
 def _unblanked(part: Part) -> Part | None:
-    if not _has_blank(part):
+    if not _have_blanks((part,)):
         return part
     if not isinstance(part, ToolResult):
         return None

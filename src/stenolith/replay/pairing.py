@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from stenolith.model.message import Message, Text, ToolCall, ToolResult
+from stenolith.model.message import Message, Part, Text, ToolCall, ToolResult
 from stenolith.replay.plan import CALLS_OMITTED, Plan, has_calls, result_text, with_parts
 from stenolith.replay.report import Change, Line, Passed
 from stenolith.replay.roles import TOOL
@@ -60,6 +60,7 @@ class _Ledger:
         self.strays: list[_Stray] = []
         self.fresh: list[_Stray] = []  # of the frame that is being read
         self.nameless: list[int] = []
+        self.loose: list[int] = []  # the results that stand in no frame that is as it should be
         self.whole: dict[int, int] = {}  # frames that are as they should be, and how many results each has
         self.frame = -1
         self.waiting: dict[str, deque[_Slot]] = {}
@@ -84,14 +85,11 @@ class _Ledger:
     def _count_whole(self, at: int, message: Message) -> int:
         """Return how many results follow the calls of a frame that needs no repair; 0 for all others."""
         names = [part.id for part in message.parts if type(part) is ToolCall]
-        if len(self.lines) <= at + len(names) or len(set(names)) != len(names):
+        behind = self.lines[at + 1 : at + 1 + len(names)]
+        if len(behind) != len(names) or (len(names) > 1 and len(set(names)) != len(names)):
             return 0
-        for offset, name in enumerate(names, start=1):
-            following = self.lines[at + offset].message
-            if following.role is not TOOL:
-                return 0
-            result = self.result(at + offset)
-            if result.id != name or name != name.strip() or not name or result.synthetic or not result.name.strip():
+        for name, line in zip(names, behind, strict=True):
+            if line.message.role is not TOOL or not _is_exact(line.message.parts[0], name):
                 return 0
         self.whole[at] = len(names)
         return len(names)
@@ -106,6 +104,7 @@ class _Ledger:
                 self.by_id.setdefault(name, []).append(slot)
 
     def _take(self, at: int) -> None:
+        self.loose.append(at)
         result = self.result(at)
         name = result.id.strip()
         if not name:
@@ -130,6 +129,8 @@ class _Ledger:
 
     def _close(self) -> None:
         """End a frame: match by the first half of ``call|item`` ids, then adopt results without id."""
+        if not self.fresh and not self.nameless:
+            return
         slots = self.slots.get(self.frame, [])
         if self.fresh:
             self._match_halves([slot for slot in slots if slot.held is None and slot.call.id.strip()])
@@ -173,6 +174,8 @@ class _Ledger:
 
     def emit(self) -> Passed:
         """Return the lines in their new order, and what moved or left."""
+        if not self.slots and not self.loose:
+            return self.lines, ()
         kept: list[Line] = []
         changes: list[Change] = []
         used: set[int] = set()
@@ -180,7 +183,6 @@ class _Ledger:
         for at, line in enumerate(self.lines):
             if at <= settled:
                 kept.append(line)
-                used.add(at)
                 continue
             if line.message.role is TOOL:
                 continue
@@ -200,11 +202,18 @@ class _Ledger:
         return kept, changes
 
     def _orphans(self, used: set[int]) -> Iterator[Change]:
-        for at, line in enumerate(self.lines):
-            if line.message.role is TOOL and at not in used:
+        for at in self.loose:
+            if at not in used:
                 result = self.result(at)
                 action = "dropped synthetic" if result.synthetic else "dropped"
-                yield Change(rule=RULE, index=line.at, action=action, detail=result_text(result))
+                yield Change(rule=RULE, index=self.lines[at].at, action=action, detail=result_text(result))
+
+
+def _is_exact(part: Part, name: str) -> bool:
+    """Return whether a result answers the call *name* just as it should, with nothing to repair."""
+    if type(part) is not ToolResult or part.id != name or part.synthetic:
+        return False
+    return bool(name) and name == name.strip() and bool(part.name.strip())
 
 
 def _half(name: str) -> str:
@@ -266,7 +275,7 @@ def fill_missing_results(lines: Sequence[Line], plan: Plan) -> Passed:
         while at < len(lines) and lines[at].message.role is TOOL:
             at += 1
         told = lines[first:at]
-        if _answers_all(line.message, told):
+        if _answer_all(told, line.message):
             kept += told
             continue
         missing = [call for call, answer in _unanswered(lines, first - 1) if answer is None]
@@ -275,10 +284,9 @@ def fill_missing_results(lines: Sequence[Line], plan: Plan) -> Passed:
     return kept, changes
 
 
-def _answers_all(message: Message, told: Sequence[Line]) -> bool:
+def _answer_all(told: Sequence[Line], message: Message) -> bool:
     """Return whether the results answer the calls one by one, in their order."""
-    results = [line.message.parts[0] for line in told]
-    found = [result.id for result in results if isinstance(result, ToolResult)]
+    found = [result.id for line in told for result in line.message.parts if type(result) is ToolResult]
     return found == [part.id for part in message.parts if type(part) is ToolCall]
 
 

@@ -125,8 +125,13 @@ def sanitise(
     """
     plan = Plan(target=target, policy=policy or policy_for(target), options=options or Options())
     with _uncollected():
-        lines, changes = _run(messages, plan)
-    return Sanitised(messages=tuple(line.message for line in lines), changes=tuple(changes), hints=_hints(lines, plan))
+        return _sanitised(messages, plan)
+
+
+def _sanitised(messages: Sequence[Message], plan: Plan) -> Sanitised:
+    lines, changes = _run(messages, plan)
+    kept = tuple([line.message for line in lines])
+    return Sanitised(messages=kept, changes=tuple(changes), hints=_hints(lines, plan))
 
 
 def _run(messages: Sequence[Message], plan: Plan) -> tuple[Sequence[Line], list[Change]]:
@@ -148,10 +153,15 @@ def replay(
 ) -> Replayed:
     """Return the provider payload for *messages*, the report of every change, hints, and lint violations."""
     plan = Plan(target=target, policy=policy or policy_for(target), options=options or Options())
-    with _uncollected():
-        lines, changes = _run(messages, plan)
-        sent = wire.convert([line.message for line in lines], target, plan.policy)
-        found = lint.lint(target.api, sent.payload, provider=target.provider, model=target.model)
+    with _uncollected():  # by a call of its own: nothing but the result is left when the collector comes back
+        return _replayed(messages, plan)
+
+
+def _replayed(messages: Sequence[Message], plan: Plan) -> Replayed:
+    target = plan.target
+    lines, changes = _run(messages, plan)
+    sent = wire.convert([line.message for line in lines], target, plan.policy)
+    found = lint.lint(target.api, sent.payload, provider=target.provider, model=target.model)
     return Replayed(
         payload=sent.payload,
         report=(*changes, *(_shifted(change, lines) for change in sent.changes)),

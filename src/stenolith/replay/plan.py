@@ -90,7 +90,8 @@ def holding(message: Message, parts: Iterable[Part], **changes: Any) -> Message:
 def with_parts(line: Line, parts: Iterable[Part]) -> Line:
     """Return *line* with its message holding *parts* instead."""
     old = line.message
-    return Line(line.at, message_with(old, tuple(parts), _unnumbered(old.extra)))
+    extra = old.extra
+    return Line(line.at, message_with(old, tuple(parts), _unnumbered(extra) if extra else extra))
 
 
 def _unnumbered(extra: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
-from operator import is_
 from typing import Any, Final
 
 from stenolith.errors import InvalidInput
 from stenolith.model.message import Message, Origin, Part, Text, Thinking, ToolCall
+from stenolith.replay.copies import noted
 from stenolith.replay.plan import REASONING_OMITTED, Plan, is_blank, last_user, with_parts
 from stenolith.replay.policy import Reasoning, parse_api
 from stenolith.replay.report import Change, Line, Passed
@@ -105,15 +105,18 @@ def foreign_check(plan: Plan) -> Callable[[Message], bool]:
 
     What its own provider refused once and a host has withheld since is as good as another model's (section 3.14).
     """
-    known: dict[Origin | None, bool] = {None: False}
+    known: dict[Origin, bool] = {}
 
     def ask(message: Message) -> bool:
-        origin = message.origin
-        if message.extra.get(WITHHELD) is True:
+        if message.extra and message.extra.get(WITHHELD) is True:
             return True
-        if origin not in known:
-            known[origin] = is_foreign(origin, plan)
-        return known[origin]
+        origin = message.origin
+        if origin is None:
+            return False
+        found = known.get(origin)
+        if found is None:
+            found = known[origin] = is_foreign(origin, plan)
+        return found
 
     return ask
 
@@ -122,6 +125,7 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
     """Drop thinking that the target did not write, or whose signature it would reject (3.6.1, 3.6.2, 3.6.5)."""
     foreign = foreign_check(plan)
     stale = _staleness(lines)
+    judges = [[_Judge(plan, foreign=theirs, stale=old) for old in (False, True)] for theirs in (False, True)]
     lenient = plan.policy.reasoning in _LENIENT and not plan.options.drop_all_thinking
     kept: list[Line] = []
     changes: list[Change] = []
@@ -130,7 +134,7 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
         if not _thinks(message) or (lenient and not foreign(message)):
             kept.append(line)
             continue
-        judge = _Judge(plan, foreign=foreign(message), stale=stale(at, message))
+        judge = judges[foreign(message)][stale(at, message)]
         reasons = [judge.objection(part) if type(part) is Thinking else "" for part in message.parts]
         if not any(reasons):
             kept.append(line)
@@ -139,7 +143,7 @@ def drop_unfit_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
         for part, reason in zip(message.parts, reasons, strict=True):
             parts += _as_text(part, reason, plan) if reason else [part]
             if reason:
-                changes.append(Change(rule=reason, index=line.at, action="dropped", detail=getattr(part, "text", "")))
+                changes.append(noted(reason, line.at, "dropped", getattr(part, "text", "")))
         kept.append(with_parts(line, filled(parts)))
     return kept, changes
 
@@ -153,12 +157,13 @@ def _thinks(message: Message) -> bool:
 
 
 class _Judge:
-    """Says why one message's thinking cannot be sent."""
+    """Says why the thinking of a message cannot be sent: of a foreign or an own one, a stale or a fresh one."""
 
-    __slots__ = ("foreign", "plan", "stale")
+    __slots__ = ("foreign", "plan", "stale", "wire")
 
     def __init__(self, plan: Plan, *, foreign: bool, stale: bool) -> None:
         self.plan, self.foreign, self.stale = plan, foreign, stale
+        self.wire = plan.policy.reasoning
 
     def objection(self, part: Thinking) -> str:
         """Return the rule that forbids *part*, or nothing."""
@@ -166,7 +171,7 @@ class _Judge:
             return "retry-without-thinking"
         if self.foreign:
             return "foreign-thinking"
-        wire = self.plan.policy.reasoning
+        wire = self.wire
         if wire is _SIGNED:
             return self._signed(part)
         if wire in _LENIENT:
@@ -198,9 +203,9 @@ def _as_text(part: Part, reason: str, plan: Plan) -> list[Part]:
     return [Text(text=part.text)]
 
 
-def filled(parts: Sequence[Part]) -> list[Part]:
+def filled(parts: Sequence[Part]) -> Sequence[Part]:
     """Return *parts*, or a placeholder when no thinking and nothing else is left."""
-    return list(parts) if parts else [Text(text=REASONING_OMITTED)]
+    return parts or [Text(text=REASONING_OMITTED)]
 
 
 def _staleness(lines: Sequence[Line]) -> Callable[[int, Message], bool]:
@@ -237,17 +242,12 @@ def clean_thought_signatures(lines: Sequence[Line], plan: Plan) -> Passed:
             kept.append(line)
             continue
         accepts = strict if bare and foreign(message) else usual
-        parts = [_without_bad_signature(part, accepts) for part in message.parts]
-        if all(map(is_, parts, message.parts)):
+        unfit = [part for part in message.parts if _is_badly_signed(part, accepts)]
+        if not unfit:
             kept.append(line)
             continue
-        found = [
-            Change(rule="thought-signature", index=line.at, action="removed", detail=_signature(old))
-            for new, old in zip(parts, message.parts, strict=True)
-            if new is not old
-        ]
-        kept.append(with_parts(line, parts))
-        changes += found
+        kept.append(with_parts(line, [_without_bad_signature(part, accepts) for part in message.parts]))
+        changes += [noted("thought-signature", line.at, "removed", _signature(part)) for part in unfit]
     return kept, changes
 
 
@@ -283,10 +283,15 @@ def _decodes(signature: str) -> bool:
     return not tail or base64.b64encode(base64.b64decode(tail.ljust(4, "="))).decode().rstrip("=") == tail
 
 
+def _is_badly_signed(part: Part, accepts: Callable[[Part, str], bool]) -> bool:
+    signature = getattr(part, "signature", None)
+    return signature is not None and not accepts(part, signature)
+
+
 def _without_bad_signature(part: Part, accepts: Callable[[Part, str], bool]) -> Part:
-    if not isinstance(part, Text | ToolCall | Thinking) or part.signature is None:
+    if not isinstance(part, Text | ToolCall | Thinking) or not _is_badly_signed(part, accepts):
         return part
-    return part if accepts(part, part.signature) else replace(part, signature=None)
+    return replace(part, signature=None)
 
 
 def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
@@ -306,19 +311,20 @@ def drop_past_thinking(lines: Sequence[Line], plan: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines[: max(end, 0)]:
-        if not _thinks(line.message):
+        message = line.message
+        if not _thinks(message):
             kept.append(line)
             continue
-        parts = [part for part in line.message.parts if type(part) is not Thinking]
-        lost = "\n".join(part.text for part in line.message.parts if type(part) is Thinking)
+        parts = [part for part in message.parts if type(part) is not Thinking]
+        lost = "\n".join([part.text for part in message.parts if type(part) is Thinking])
         kept.append(with_parts(line, filled(parts)))
-        changes.append(Change(rule="past-thinking", index=line.at, action="dropped", detail=lost))
+        changes.append(noted("past-thinking", line.at, "dropped", lost))
     return [*kept, *lines[max(end, 0) :]], changes
 
 
 def _only_thinks(message: Message) -> bool:
     parts = message.parts
-    return not parts or (type(parts[0]) is Thinking and all(type(part) is Thinking for part in parts))
+    return not parts or (type(parts[-1]) is Thinking and all(type(part) is Thinking for part in parts))
 
 
 def _is_seen(message: Message, plan: Plan) -> bool:

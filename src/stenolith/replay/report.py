@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from stenolith.model.message import Message
 
@@ -106,8 +106,13 @@ class Replayed:
         }
 
 
-class Line(NamedTuple):
-    """A message on its way through the passes; *at* is where in the input it stood."""
+@dataclass(slots=True, eq=False)
+class Line:
+    """A message on its way through the passes; *at* is where in the input it stood.
+
+    Nobody changes one; it is not frozen because making a frozen value takes twice the time, and a
+    replay makes one for every message. Each pass reads them all, and a slot is what reads fastest.
+    """
 
     at: int
     message: Message

@@ -122,7 +122,7 @@ def fit_item_ids(lines: Sequence[Line], plan: Plan) -> Passed:
         changes.append(
             Change(rule="item-id", index=line.at, action="removed", detail="message id without its reasoning")
         )
-    renamed, more = rename_calls(kept, lambda message: _call_ids(message, plan))
+    renamed, more = rename_calls(kept, lambda message, ids: _call_ids(message, ids, plan))
     return renamed, [*changes, *more]
 
 
@@ -165,10 +165,9 @@ def _phase_only(signature: str) -> str | None:
     return json.dumps({"v": 1, "phase": phase}, separators=(",", ":")) if isinstance(phase, str) else None
 
 
-def _call_ids(message: Message, plan: Plan) -> list[str]:
+def _call_ids(message: Message, ids: list[str], plan: Plan) -> list[str]:
     """Return the turn's call ids; all lose their item half when any stands before every reasoning item."""
-    ids = [part.id for part in message.parts if type(part) is ToolCall]
-    if not any("|" in name for name in ids):
+    if "|" not in "".join(ids):
         return ids
     led, apart = False, not plan.policy.store_items
     for part in message.parts:

@@ -14,17 +14,17 @@ from dataclasses import replace
 from operator import is_
 from typing import Any, Final
 
-from stenolith.model.message import Image, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.replay.plan import Plan, holding, is_blank, with_parts, wording
 from stenolith.replay.report import Change, Line, Passed
 from stenolith.replay.roles import ASSISTANT, SYSTEM, TOOL, USER
 
-_AT_HOME: Final[Mapping[Role, tuple[type[Part], ...]]] = {
-    USER: (Text, Image),
-    ASSISTANT: (Text, Thinking, ToolCall),
-    TOOL: (ToolResult,),
-    SYSTEM: (Text,),
+_AT_HOME: Final[Mapping[Role, frozenset[type]]] = {
+    USER: frozenset((Text, Image)),
+    ASSISTANT: frozenset((Text, Thinking, ToolCall)),
+    TOOL: frozenset((ToolResult,)),
+    SYSTEM: frozenset((Text,)),
 }
 _NESTED: Final = frozenset({dict, list, tuple})
 _DEEPEST: Final = 200  # levels; every JSON writer and reader stops somewhere, most of them near 1,000
@@ -42,8 +42,7 @@ def settle_parts(lines: Sequence[Line], _: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
-        role, parts = line.message.role, line.message.parts
-        if _is_settled(role, parts):
+        if _is_settled(line.message):
             kept.append(line)
             continue
         settled = list(_settled(line))
@@ -52,14 +51,13 @@ def settle_parts(lines: Sequence[Line], _: Plan) -> Passed:
     return kept, changes
 
 
-def _is_settled(role: Role, parts: Sequence[Part]) -> bool:
-    home = _AT_HOME[role]
-    for part in parts:
-        if type(part) not in home:
-            return False
-        if type(part) is ToolResult and part.details is not None and _unknown(part):
-            return False
-    return role is not TOOL or len(parts) == 1
+def _is_settled(message: Message) -> bool:
+    if message.role is not TOOL:
+        return _AT_HOME[message.role].issuperset(map(type, message.parts))
+    if len(message.parts) != 1:
+        return False
+    result = message.parts[0]
+    return type(result) is ToolResult and (result.details is None or not _unknown(result))
 
 
 def _settled(line: Line) -> Iterator[Line]:
@@ -159,7 +157,7 @@ def remove_surrogates(lines: Sequence[Line], _: Plan) -> Passed:
     kept: list[Line] = []
     changes: list[Change] = []
     for line in lines:
-        if all(map(_is_clean, line.message.parts)):
+        if _are_clean(line.message.parts):
             kept.append(line)
             continue
         parts = [_clean_part(part) for part in line.message.parts]
@@ -180,18 +178,25 @@ def _spelled(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _is_clean(part: Part) -> bool:
-    """Return whether *part* is plainly clean: most parts are ASCII, and those need no second look."""
-    if type(part) is Text or type(part) is Thinking:
-        return part.text.isascii()
-    if type(part) is ToolResult:
-        for piece in part.content:
-            if type(piece) is Text and not piece.text.isascii():
+def _are_clean(parts: Sequence[Part]) -> bool:
+    """Return whether *parts* are plainly clean: most are ASCII, and those need no second look."""
+    for part in parts:
+        if type(part) is Text or type(part) is Thinking:
+            if not part.text.isascii():
                 return False
-        return part.id.isascii() and part.name.isascii()
-    if type(part) is ToolCall:
-        return part.id.isascii() and part.name.isascii() and _is_plain(part.arguments)
+        elif type(part) is ToolCall:
+            if not (part.id.isascii() and part.name.isascii() and _is_plain(part.arguments)):
+                return False
+        elif type(part) is ToolResult and not _is_clean_result(part):
+            return False
     return True
+
+
+def _is_clean_result(result: ToolResult) -> bool:
+    for piece in result.content:
+        if type(piece) is Text and not piece.text.isascii():
+            return False
+    return result.id.isascii() and result.name.isascii()
 
 
 def _is_plain(arguments: Any) -> bool:
@@ -272,10 +277,11 @@ def render_notes(lines: Sequence[Line], plan: Plan) -> Passed:
         else:
             opening = False
             found = _rendered(line) if message.extra and message.role is USER else line
+        if found is not None:
+            kept.append(found)
         if found is not line:
             action = "worded" if found else "dropped"
             changes.append(Change(rule="notes", index=line.at, action=action, detail=message.text()))
-        kept += [found] if found else []
     return kept, changes
 
 

@@ -61,6 +61,10 @@ class _Names:
         """Note a legal name, so that no illegal one is mapped onto it."""
         self._given.setdefault(name, name)
 
+    def knows(self, name: str) -> bool:
+        """Return whether *name* was seen as a legal one."""
+        return self._given.get(name) == name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edit:
@@ -75,9 +79,10 @@ def _is_sound(message: Message, plan: Plan, names: _Names) -> bool:
     """Return whether every call can be sent as it is, which the result need not be known for."""
     for part in message.parts:
         if type(part) is ToolCall:
-            whole = part.partial is None and type(part.arguments) is dict and bool(part.id.strip())
-            legal = len(part.name) <= _NAME_MAX and _NAME.fullmatch(part.name) is not None
-            if not whole or not legal or not _is_offered(part.name, plan):
+            if part.partial is not None or type(part.arguments) is not dict or not part.id.strip():
+                return False
+            legal = names.knows(part.name) or (len(part.name) <= _NAME_MAX and _NAME.fullmatch(part.name) is not None)
+            if not legal or not _is_offered(part.name, plan):
                 return False
             names.seen(part.name)
     return True
@@ -237,7 +242,7 @@ def _per_assistant(lines: Sequence[Line], edit: Callable[[int, Message], _Edit |
     changes: list[Change] = []
     gone: set[int] = set()
     for at, line in enumerate(lines):
-        if at in gone:
+        if gone and at in gone:
             continue
         found = edit(at, line.message) if has_calls(line.message) else None
         if found is None:

@@ -45,7 +45,8 @@ def close_failed_turns(lines: Sequence[Line], _: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         message = line.message
-        if message.role is not ASSISTANT or has_calls(message):
+        sound = message.parts and message.stop_reason not in _FAILED
+        if message.role is not ASSISTANT or sound or has_calls(message):
             kept.append(line)
         elif _has_failed(message) and not has_words(message.parts):
             kept.append(with_parts(line, [Text(text=TURN_FAILED)]))
@@ -72,7 +73,7 @@ def merge_turns(lines: Sequence[Line], plan: Plan) -> Passed:
     changes: list[Change] = []
     for line in lines:
         before = kept[-1] if kept else None
-        if before is None or not _mergeable(before.message, line.message) or not wanted.get(line.message.role):
+        if before is None or not wanted.get(line.message.role) or not _mergeable(before.message, line.message):
             kept.append(line)
             continue
         pair = (before.message, line.message)
