@@ -97,11 +97,18 @@ def portrait(prompt: Prompt) -> Said:
     return {"lines": [{"group": one["group"], "text": cut(one["said"][-1], 150)} for one in lines_of(prompt, "groups")]}
 
 
+def quiet(_: Prompt) -> Said:
+    """Propose no merge of dossiers."""
+    return {"merges": []}
+
+
 async def run(options: argparse.Namespace) -> dict[str, Any]:
     """Tell the conversation, distil it, and count."""
     samples = json.loads(options.data.read_text(encoding="utf-8"))
     sample = next(one for one in samples if one["sample_id"] == options.conversation)
-    model = ScriptedModel({"extract": extract, "arbiter": arbiter, "dossier": dossier, "portrait": portrait})
+    model = ScriptedModel(
+        {"extract": extract, "arbiter": arbiter, "dossier": dossier, "portrait": portrait, "*": quiet}
+    )
     with tempfile.TemporaryDirectory() as folder:
         settings = load(home=Path(folder), timezone="UTC", embedder={"kind": "none"})
         async with open_house(settings) as house:

@@ -325,6 +325,18 @@ SLUGS = [
     ("nul.txt", "scene-nul.txt"),
     ("ｖ３接口", "v3接口"),
     ("x" * 100, "x" * 48),
+    ("漢" * 300, "漢" * 48),
+    ("हिन्दी परियोजना", "हिन्दी-परियोजना"),
+    ("โครงการ ภาษาไทย", "โครงการ-ภาษาไทย"),
+    ("مشروع الأوركسترا", "مشروع-الأوركسترا"),
+    ("פרויקט \u202eאוריון", "פרויקט-אוריון"),
+    ("Проект «Орион»", "Проект-Орион"),
+    ("한국어 프로젝트", "한국어-프로젝트"),
+    ("日本語のプロジェクト", "日本語のプロジェクト"),
+    ("Cafe\u0301", "Café"),
+    ("🚀 Launch ✈️", "Launch"),
+    ("👩\u200d💻 team", "team"),
+    ("a\u200bb", "a-b"),
 ]
 
 
@@ -336,6 +348,16 @@ def test_a_name_is_safe_as_a_file_name(title: str, name: str) -> None:
 def test_a_clash_of_names_gets_a_number_without_regard_to_case() -> None:
     assert slug("Auth", ["auth"]) == "Auth-2"
     assert slug("Auth", ["auth", "AUTH-2"]) == "Auth-3"
+    assert slug("Café", ["cafe\u0301"]) == "Café-2"
+    assert slug("STRASSE", ["straße"]) == "STRASSE-2"
+    assert slug("x" * 300, ["x" * 48, f"{'x' * 48}-2"]) == f"{'x' * 48}-3"
+
+
+@pytest.mark.parametrize("title", ["", "🚀", "हिन्दी", "../..", "x" * 5000, "\u202e", "a\u0301" * 100, "edit", "con"])
+def test_a_name_is_its_own_name(title: str) -> None:
+    name = slug(title, [])
+    assert slug(name, []) == name
+    assert 0 < len(name) <= 48 + len("scene-")
 
 
 def test_a_scene_renders_to_markdown_with_footnotes() -> None:

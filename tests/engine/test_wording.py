@@ -66,7 +66,8 @@ def repeat(prompt: Prompt) -> Said:
 
 
 def model(**scripts: Any) -> ScriptedModel:
-    usual = {"extract": learn_all, "arbiter": lambda _: {"decisions": []}, "dossier": put_together, "portrait": repeat}
+    usual = {"extract": learn_all, "arbiter": lambda _: {"decisions": []}, "dossier": put_together, "portrait": repeat,
+             "shelf": lambda _: {"merges": []}}  # fmt: skip
     return ScriptedModel({**usual, **scripts})
 
 
@@ -210,6 +211,7 @@ async def test_a_scene_that_changed_while_the_model_thought_is_left_to_the_next_
         "arbiter": lambda _: {"decisions": []},
         "dossier": put_together,
         "portrait": repeat,
+        "shelf": lambda _: {"merges": []},
     }
     await home.work(Slow(scripts))
     atoms = {atom.id for atom in await home.active()}

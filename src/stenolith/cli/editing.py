@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 
 from stenolith.cli.options import COMMON, Common, read_input
 from stenolith.cli.output import emit, note, say
+from stenolith.cli.reading import tell_ways
 from stenolith.errors import InvalidInput, StenolithError
 
 if TYPE_CHECKING:
@@ -46,16 +47,8 @@ async def show_scene(name: str, /, *, as_of: str | None = None, common: Common =
         found = await memory.scene(name, scope=common.scope(), as_of=when)
     emit(common.json, found, lambda: say(found["markdown"]))
     if not common.json:
-        _tell_where(found)
+        tell_ways(found)
     return 0
-
-
-def _tell_where(found: dict[str, Any]) -> None:
-    """Say that this is not the scene that was asked for, or not all of it any more."""
-    if found["redirected_from"]:
-        note(f"{found['redirected_from']!r} was merged into this scene, {found['name']!r}", "yellow")
-    for other in found["moved_to"]:
-        note(f"some of what stood here stands in {other['title']!r} now: stenolith scene {other['name']}", "yellow")
 
 
 @scene.command

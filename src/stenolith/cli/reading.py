@@ -87,7 +87,17 @@ async def show(identifier: str, /, *, as_of: str | None = None, common: Common =
         found = await memory.show(identifier, scope=common.scope(), as_of=when)
         zone = memory.settings.zone
     emit(common.json, found, lambda: _tell_tree(found, zone, 0))
+    if found["layer"] == "scene" and not common.json:
+        tell_ways(found)
     return 0
+
+
+def tell_ways(found: dict[str, Any]) -> None:
+    """Say that this is not the scene that was asked for, or not all of it any more."""
+    if found["redirected_from"]:
+        note(f"{found['redirected_from']!r} was merged into this scene, {found['name']!r}", "yellow")
+    for other in found["moved_to"]:
+        note(f"some of what stood here stands in {other['title']!r} now: stenolith scene {other['name']}", "yellow")
 
 
 def _tell_tree(node: dict[str, Any], zone: Any, depth: int) -> None:

@@ -49,6 +49,7 @@ SCHEMA: Final = record(
             cites=list_of(WHOLE),
         )
     ),
+    split=list_of(record(title=TEXT, facts=list_of(WHOLE))),
 )
 
 
@@ -72,6 +73,16 @@ class Edits(BaseModel):
     title: str = ""
     summary: str = ""
     edits: list[Any]
+    split: list[Any] = Field(default_factory=list)
+
+
+class Parting(BaseModel):
+    """Facts that a model would give a dossier of their own."""
+
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+
+    title: str
+    facts: list[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +101,19 @@ class Dossier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Lines that leave a scene for one of their own, with its title."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """The edited scene, a count of what was refused by reason, and the bill."""
+    """The edited scene, what left it, a count of what was refused by reason, and the bill."""
 
     scene: Scene
+    part: Part | None = None
     tally: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
 
@@ -183,7 +203,46 @@ async def edit(model: LanguageModel, dossier: Dossier, deadline_ms: int) -> Revi
     """Return the scene as *model* words it. Raises `ModelUnavailable` and `Unanswerable`."""
     answer = await structured(model, ask(dossier, deadline_ms), Edits)
     scene, tally = apply_edits(dossier, answer.value)
-    return Revision(scene=scene, tally=tally, usage=answer.usage)
+    found = part_off(scene, dossier, answer.value.split[0]) if answer.value.split else None
+    if isinstance(found, str):
+        tally[f"refused split: {found}"] += 1
+    part = found if isinstance(found, Part) else None
+    rest = tuple(line for line in scene.lines if part is None or line not in part.lines)
+    return Revision(scene=replace(scene, lines=rest), part=part, tally=tally, usage=answer.usage)
+
+
+def part_off(scene: Scene, dossier: Dossier, raw: Any) -> Part | str:
+    """Return the lines that leave *scene*, as edited, by a model's proposal, or say why none do.
+
+    Both parts keep facts enough to be a dossier, no line is torn, so that no contradiction is, and what a person
+    wrote into a scene stays there.
+    """
+    try:
+        wish = Parting.model_validate(raw)
+    except ValidationError:
+        return "not a split"
+    if not all(1 <= number <= len(dossier.facts) for number in wish.facts):
+        return "foreign fact"
+    going = frozenset(dossier.facts[number - 1].id for number in wish.facts)
+    part = Part(
+        title=" ".join(wish.title.split()),
+        lines=tuple(line for line in scene.lines if going.issuperset(line.atoms)),
+    )
+    return _torn(scene, dossier, part, going) or part
+
+
+def _torn(scene: Scene, dossier: Dossier, part: Part, going: frozenset[str]) -> str:
+    """Say why a part may not leave its scene; empty when it may."""
+    living = {atom.id for atom in dossier.facts if atom.status is AtomStatus.ACTIVE}
+    told = [atom for atom in dossier.facts if atom.id in going]
+    named = 0 < len(part.title) <= TITLE_CHARS and part.title not in PERSONAL_TITLES
+    faults = {
+        "a line would be torn": any(not going.isdisjoint(line.atoms) for line in scene.lines if line not in part.lines),
+        "too few facts": min(len(living & going), len(living - going)) < FEWEST,
+        "a person wrote a line of it": any(_is_a_persons(line, dossier) for line in part.lines),
+        "no title that its facts bear out": not named or not _rests_on(part.title, told, dossier.zone),
+    }
+    return next((name for name, holds in faults.items() if holds), "")
 
 
 def apply_edits(dossier: Dossier, answer: Edits) -> tuple[Scene, Counter[str]]:

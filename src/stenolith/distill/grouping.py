@@ -79,6 +79,11 @@ class Pile:
         return top[0][0] if top and 2 * top[0][1] >= len(self.atoms) else ""
 
 
+def is_general(scene: Scene) -> bool:
+    """Say whether a scene is the one for what belongs to no topic, whatever a person calls it."""
+    return scene.name in _GENERAL_NAMES
+
+
 def _session_of(atom: Atom) -> str:
     return atom.session_id or atom.session_key
 
@@ -121,7 +126,7 @@ class Grouping:
 
     def resume(self, scene: Scene, members: Iterable[Atom], past: Iterable[Atom]) -> None:
         """Continue a stored scene with its living *members*; successors of *past* ones will join it."""
-        pile = Pile(scene=scene, general=scene.name in _GENERAL_NAMES)
+        pile = Pile(scene=scene, general=is_general(scene))
         self.piles.append(pile)
         for atom in past:
             self._by_root.setdefault(atom.root_id, pile)

@@ -11,7 +11,7 @@ from typing import Final
 from stenolith.distill.topics import GENERIC, is_named, names_in, topic_terms
 from stenolith.model.atom import Atom
 from stenolith.model.stopwords import CJK_STOP_CHARS, ENGLISH_STOP_WORDS
-from stenolith.model.text import has_cjk, query_terms
+from stenolith.model.text import cut, has_cjk, query_terms
 
 PERSONAL_TITLES: Final = ("个人与偏好", "Personal notes")
 """Titles of the scene that keeps what belongs to no project, in the language of its first note."""
@@ -58,19 +58,28 @@ def is_told_by(title: str, atoms: Sequence[Atom]) -> bool:
 def slug(title: str, taken: Sequence[str]) -> str:
     """Return a name for *title* that is safe as a file name on every system and not among *taken*.
 
-    Letters of every script stay; blanks and signs become ``-``; a clash gets ``-2``, ``-3`` and so on.
-    Names are compared without case, because some file systems do.
+    Letters of every script stay, with the vowel signs and accents that some scripts put beside them; blanks and
+    signs become ``-``; a clash gets ``-2``, ``-3`` and so on.  Names are compared without case and in one form of
+    their accents, because some file systems do.
     """
     plain = unicodedata.normalize("NFKC", title)
-    name = re.sub(r"[^\w.]+", "-", plain)
-    name = re.sub(r"([-_.])[-_.]*", r"\1", name).strip("-_.")[:_LONGEST_NAME].strip("-_.") or "scene"
+    name = "".join(sign if sign in "._" or sign.isalnum() or _is_mark(sign) else "-" for sign in plain)
+    name = cut(re.sub(r"([-_.])[-_.]*", r"\1", name).strip("-_."), _LONGEST_NAME, "").strip("-_.") or "scene"
     if _RESERVED.fullmatch(name):
         name = f"scene-{name}"
-    used = {other.casefold() for other in taken}
+    used = {_folded(other) for other in taken}
     unique, number = name, 2
-    while unique.casefold() in used:
+    while _folded(unique) in used:
         unique, number = f"{name}-{number}", number + 1
     return unique
+
+
+def _is_mark(sign: str) -> bool:
+    return unicodedata.category(sign) in {"Mn", "Mc"} and not "\ufe00" <= sign <= "\ufe0f"  # what makes an emoji one
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _ranked(atoms: Sequence[Atom], others: Sequence[Atom]) -> list[tuple[str, float, int]]:

@@ -143,11 +143,12 @@ class Learning:
             return
         owner_id = lease.job.owner_id
         for attempt in range(REPLANS + 1):
-            # Planned outside the transaction, so that a large owner does not make captures wait; if
-            # something was said or forgotten meanwhile, the plan is thrown away.
+            # Planned outside the transaction, so that a large owner does not make captures wait; if something was
+            # said, forgotten, edited or merged meanwhile, the plan is thrown away.
             before = await self._inspection.fingerprint(owner_id)
             changes = await self._projections.plan_scenes(owner_id)
             async with lease.step():
+                await self._house.database.lock(owner_id)
                 moved = await self._inspection.fingerprint(owner_id) != before
                 if moved and attempt < REPLANS:
                     continue

@@ -192,7 +192,8 @@ class Reading:
                 return await self._persona_node(owner_id, line)
         scene = await self._find_scene(owner_id, identifier)
         if scene is not None:
-            return await self._scene_node(owner_id, scene, scene.lines)
+            node = await self._scene_node(owner_id, scene, scene.lines)
+            return {**node, **await self._ways(owner_id, identifier, scene)}
         raise NotFound(f"{cut(identifier, 80)!r} is no atom, record, scene or persona line under this scope")
 
     async def _persona_node(self, owner_id: int, line: PersonaLine) -> View:

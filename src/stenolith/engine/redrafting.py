@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from stenolith.distill.dossier import Dossier, cited_in, edit, is_due
+from stenolith.distill.dossier import Dossier, Revision, cited_in, edit, is_due
 from stenolith.distill.portrait import keep_wording, mark_of, to_word, word
 from stenolith.engine.projections import AUTHOR, Projections
+from stenolith.engine.shaping import Shaping
 from stenolith.engine.wiring import House
 from stenolith.llm.budget import Meter
 from stenolith.llm.port import Unanswerable
@@ -40,6 +41,7 @@ class Redrafting:
         self._house = house
         self._projections = projections
         self._meter = meter
+        self._shaping = Shaping(house, projections, meter)
 
     async def request_dossiers(self, owner_id: int) -> None:
         """Ask for the dossiers to be edited; joins the transaction that wrote them."""
@@ -54,6 +56,7 @@ class Redrafting:
         owner_id, tally = lease.job.owner_id, Counter[str]()
         clock = asyncio.get_running_loop().time
         until = clock() + STAGES[SCENES].ceiling_ms / 2000
+        await self._shaping.sort_out(lease, tally)
         due = await self._due(owner_id)
         while due and clock() <= until:
             await self._edit(lease, due.pop(0), tally)
@@ -81,12 +84,11 @@ class Redrafting:
         fresh = not looked_at and scene.version == 1
         handmade = await house.scenes.writer_of(owner_id, scene.id, "summary") == PERSON
         dossier = Dossier(scene=scene, facts=tuple(facts), fresh=fresh, handmade=handmade, zone=house.settings.zone)
-        edited: Scene | None = None
+        revision = Revision(scene=scene)
         try:
             model = self._meter.for_job(owner_id, SCENES)
             revision = await edit(model, dossier, house.settings.llm.deadline_ms)
             tally.update(revision.tally)
-            edited = revision.scene
         except Unanswerable as obstacle:
             tally[f"left to the rules: {obstacle.obstacle}"] += 1
         async with lease.step():
@@ -94,10 +96,18 @@ class Redrafting:
             now = await house.scenes.get(owner_id, scene.id)
             if now is None or now.version != scene.version:
                 return
-            if edited is not None and edited != scene:
-                await self._store(owner_id, edited)
+            if revision.part is not None:
+                part = await self._shaping.part_off(owner_id, revision.scene, revision.part)
+                await self._have_seen(owner_id, part)
+                tally["split"] += 1
+            elif revision.scene != scene:
+                await self._store(owner_id, revision.scene)
                 tally["edited"] += 1
-            await house.cursors.advance(owner_id, _DOSSIER, scene.id, Cursor(state={"seen": cited_in(edited or scene)}))
+            await self._have_seen(owner_id, revision.scene)
+
+    async def _have_seen(self, owner_id: int, scene: Scene) -> None:
+        """Remember which facts of a scene the editor has seen."""
+        await self._house.cursors.advance(owner_id, _DOSSIER, scene.id, Cursor(state={"seen": cited_in(scene)}))
 
     async def _store(self, owner_id: int, edited: Scene) -> None:
         same = {name: getattr(edited, name) for name in ("id", "name", "title", "summary", "terms", "lines")}

@@ -45,7 +45,7 @@ class Inspection:
         rows = await self._database.fetch(self._sql["owner_totals"], owner_id=owner_id)
         return {name: int(value) for name, value in rows[0].items()}
 
-    async def fingerprint(self, owner_id: int) -> tuple[int, int, int]:
-        """Return what changes whenever the owner's atoms do: their number, last change and versions."""
-        row = (await self._database.fetch(self._sql["atoms_fingerprint"], owner_id=owner_id))[0]
-        return int(row["n"]), int(row["latest"]), int(row["versions"])
+    async def fingerprint(self, owner_id: int) -> tuple[int, ...]:
+        """Return what changes whenever the owner's atoms or scenes do: numbers, last change, versions, merges."""
+        row = (await self._database.fetch(self._sql["fingerprint"], owner_id=owner_id))[0]
+        return tuple(int(value) for value in dict(row).values())

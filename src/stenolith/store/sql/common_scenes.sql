@@ -23,7 +23,7 @@ SELECT * FROM scenes WHERE owner_id = :owner_id AND scene_id = :scene_id;
 SELECT * FROM scenes WHERE owner_id = :owner_id AND name = :name;
 
 -- name: page_scenes
-SELECT * FROM scenes WHERE owner_id = :owner_id AND archived = :archived
+SELECT * FROM scenes WHERE owner_id = :owner_id AND archived = :archived AND redirect_to IS NULL
 ORDER BY updated_at DESC, scene_id DESC LIMIT :limit OFFSET :skip;
 
 -- name: every_scene

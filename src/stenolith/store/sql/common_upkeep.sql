@@ -42,6 +42,11 @@ SELECT
   (SELECT COUNT(*) FROM vectors WHERE owner_id = :owner_id) AS vectors;
 
 
--- name: atoms_fingerprint
-SELECT COUNT(*) AS n, COALESCE(MAX(updated_at), 0) AS latest, COALESCE(SUM(version), 0) AS versions
-FROM atoms WHERE owner_id = :owner_id;
+-- name: fingerprint
+SELECT
+  (SELECT COUNT(*) FROM atoms WHERE owner_id = :owner_id) AS atoms,
+  (SELECT COALESCE(MAX(updated_at), 0) FROM atoms WHERE owner_id = :owner_id) AS latest,
+  (SELECT COALESCE(SUM(version), 0) FROM atoms WHERE owner_id = :owner_id) AS versions,
+  (SELECT COUNT(*) FROM scenes WHERE owner_id = :owner_id) AS scenes,
+  (SELECT COALESCE(SUM(version), 0) FROM scenes WHERE owner_id = :owner_id) AS scene_versions,
+  (SELECT COUNT(*) FROM scenes WHERE owner_id = :owner_id AND redirect_to IS NOT NULL) AS merged;
