@@ -63,6 +63,14 @@ def test_what_a_tool_returned_in_a_form_we_do_not_know_is_worded(route):
         ({"type": "document", "title": "T", "source": {"type": "text", "data": "plain"}}, "[document]\nT\nplain"),
         ({"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}, "[resource]\ninside"),
         ({"type": "document", "source": {"type": "base64", "data": "QUJD"}}, "[unsupported content omitted: document]"),
+        ({"type": "image_url", "image_url": {"url": "https://x/a.png"}}, "[image_url]\nhttps://x/a.png"),
+        ({"type": "image", "source": {"type": "url", "url": "https://x/a.png"}}, "[image]\nhttps://x/a.png"),
+        ({"type": "input_image", "image_url": "https://x/a.png"}, "[input_image]\nhttps://x/a.png"),
+        (
+            {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,QUJD"},
+            "[input_file]\na.pdf",
+        ),
+        ({"type": "file", "file": {"filename": "a.pdf", "file_data": "QUJD"}}, "[file]\na.pdf"),
         ({"type": "x", "text": "  "}, "[unsupported content omitted: x]"),
     ],
 )

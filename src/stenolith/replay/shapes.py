@@ -28,6 +28,8 @@ _AT_HOME: Final[Mapping[Role, frozenset[type]]] = {
 }
 _NESTED: Final = frozenset({dict, list, tuple})
 _DEEPEST: Final = 200  # levels; every JSON writer and reader stops somewhere, most of them near 1,000
+_LINKS: Final = frozenset({"image_url", "file_url", "url", "source"})  # what is no link there is data
+_SPOKEN: Final = ("title", "filename", "text", "content", "resource", "file", *sorted(_LINKS))
 _WORDY: Final = 6  # levels of an unknown block that are looked into for words
 _TOO_DEEP: Final = "[nested too deeply]"
 _LONE: Final = re.compile(r"[\ud800-\udfff]")
@@ -122,15 +124,14 @@ def _words_in(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _words_in(item, depth + 1)
     if not isinstance(value, Mapping) or depth == _WORDY:
         return
-    for name in ("title", "text", "content", "resource"):
+    for name in _SPOKEN:
         found = value.get(name)
-        if isinstance(found, str):
+        if isinstance(found, str) and (name not in _LINKS or found.startswith(("https://", "http://"))):
             yield found
-        else:
+        elif not isinstance(found, str):
             yield from _words_in(found, depth + 1)
-    source = value.get("source")
-    if isinstance(source, Mapping) and source.get("type") == "text" and isinstance(source.get("data"), str):
-        yield source["data"]
+    if value.get("type") == "text" and isinstance(value.get("data"), str):
+        yield value["data"]
 
 
 def _losses(line: Line, settled: Sequence[Line]) -> Iterator[Change]:
