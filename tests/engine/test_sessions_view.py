@@ -96,6 +96,13 @@ async def test_the_wishes_of_the_command_line_hold_here(memory: Memory) -> None:
     talk = [said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")]
     await memory.capture(talk, scope=S)
     assert await _told(memory, Wish(provider="groq", history=1)) == [("user", "two")]
+    said_so = await memory.replay(provider="groq", history=1, scope=S)
+    assert said_so == await memory.replay(Wish(provider="groq", history=1), scope=S)
+    assert said_so == await memory.replay(Wish(provider="groq"), history=1, scope=S)
+    with pytest.raises(InvalidInput, match="not modle"):
+        await memory.replay(provider="groq", modle="x", scope=S)
+    with pytest.raises(InvalidInput, match="needs a provider"):
+        await memory.replay(scope=S)
     kept = await _told(memory, Wish(provider="groq", continuation="continue"))
     assert kept[-2:] == [("assistant", "2"), ("user", "(continue)")]
     refused = Wish(provider="openai", api="openai-chat", refused="Expected last role User or Tool", status=400)

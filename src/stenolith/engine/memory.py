@@ -25,7 +25,7 @@ from stenolith.engine.learning import Learning
 from stenolith.engine.projections import Projections
 from stenolith.engine.reading import ListedLayer, Page, Reading
 from stenolith.engine.rebuilding import Rebuilding
-from stenolith.engine.replaying import Wish, destination
+from stenolith.engine.replaying import Wish, destination, wished
 from stenolith.engine.scheduling import Schedule
 from stenolith.engine.sessions import Sessions
 from stenolith.engine.tending import Tending
@@ -318,12 +318,13 @@ class Memory:
         """Return the persona's Markdown with its citations, candidates included."""
         return await self._reading.persona(scope, as_of)
 
-    async def replay(self, wish: Wish, *, scope: Scope) -> View:
+    async def replay(self, /, wish: Wish | None = None, *, scope: Scope, **wishes: Any) -> View:
         """Return the stored session as a payload for a provider: ``payload report hints violations``.
 
-        Nothing stored is changed.  Raises `NotFound` and, for a wish nobody can fulfil, `InvalidInput`.
+        Say a *wish*, or its fields: ``provider="openai", model="gpt-5.4"``.  Nothing stored is changed.  Raises
+        `NotFound` and, for a wish nobody can fulfil, `InvalidInput`.
         """
-        where = destination(wish, self._house.settings)
+        where = destination(wished(wish, wishes), self._house.settings)
         return where.replayed(await self.sessions.view(scope))
 
     async def import_files(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
 from stenolith.errors import InvalidInput
@@ -75,7 +75,7 @@ class Wish:
     names another ``account`` is not sent.
     """
 
-    provider: str
+    provider: str = ""
     api: str | None = None
     model: str = ""
     thinking: bool = False
@@ -86,6 +86,14 @@ class Wish:
     refused: str = ""
     status: int | None = None
     account: str = ""
+
+
+def wished(wish: Wish | None, fields: Mapping[str, Any]) -> Wish:
+    """Return *wish* with other *fields*. Raises `InvalidInput` for a field that a wish does not have."""
+    unknown = sorted(set(fields) - set(Wish.__slots__))
+    if unknown:
+        raise InvalidInput(f"a replay is told {', '.join(Wish.__slots__)}; not {', '.join(unknown)}")
+    return replace(wish or Wish(), **fields)
 
 
 def destination(wish: Wish, settings: Settings) -> Destination:
