@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC
 
 import pytest
 
 from stenolith.llm.anchors import ANCHORS
-from stenolith.llm.port import Embedder
+from stenolith.llm.port import Embedder, Floats, Purpose
 from stenolith.model.atom import AtomDraft, Kind, Source
 from stenolith.model.fence import Fence, parse
 from stenolith.model.persona import PersonaLine, PersonaStatus
@@ -30,6 +30,20 @@ from stenolith.testing.embedder import HashEmbedder, TroubledEmbedder
 from stenolith.testing.search import World
 
 DAY_MS = 86_400_000
+
+
+class Renamed:
+    """A model that answers under another one's name."""
+
+    def __init__(self, inner: HashEmbedder, name: str) -> None:
+        self._inner, self.model_id, self.dim = inner, name, inner.dim
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose, /) -> Floats:
+        return await self._inner.embed(texts, purpose)
+
+
+def _degraded(result: SearchResult) -> str:
+    return "; ".join(result.degraded)
 
 
 class Bench:
@@ -298,6 +312,37 @@ async def test_vectors_of_another_model_are_not_mixed_and_the_remedy_is_named(da
         assert "stenolith rebuild indexes" in reason
         await new.vectors.clear()
         await new.embed(ana, second)
+        assert (await new.ask(ana, "gateway port")).report.degraded == ()
+    finally:
+        await old.close()
+        await new.close()
+
+
+@pytest.mark.parametrize("layer", [Layer.ATOM, Layer.RECORD])
+@pytest.mark.parametrize("renamed", [True, False], ids=["another model", "another length"])
+async def test_until_the_last_vector_is_made_anew_the_answer_says_that_it_is_partial(
+    database: Database, layer: Layer, renamed: bool
+) -> None:
+    first = HashEmbedder(dim=64, name="first")
+    second = (
+        HashEmbedder(dim=96, name="second") if renamed else Renamed(HashEmbedder(dim=96, name="second"), "first/64")
+    )
+    old, new = Bench(database, first), Bench(database, second)
+    try:
+        ana = await old.world.owner("ana")
+        texts = ["the gateway listens on port 22", "the printer has a paper jam", "the violin is in the attic"]
+        refs = await (old.world.remember(ana, texts) if layer is Layer.ATOM else old.world.say(ana, texts))
+        await old.embed(ana, first, layer)
+        shelf = Shelf(owner_id=ana, layer=layer, model_id=second.model_id)
+        assert _degraded(await old.look(ana, "gateway port", layer)) == ""
+        if not renamed:
+            await new.vectors.start_anew(shelf, 96)
+        for ref, text in zip(refs, texts, strict=True):
+            assert _degraded(await new.look(ana, "gateway port", layer)) != ""
+            if ref != refs[0]:
+                assert "meaning: partial: vectors of first/64" in _degraded(await new.look(ana, "gateway port", layer))
+            await new.vectors.put(shelf, {ref: (await second.embed([text], "passage"))[0]})
+        assert _degraded(await new.look(ana, "gateway port", layer)) == ""
         assert (await new.ask(ana, "gateway port")).report.degraded == ()
     finally:
         await old.close()

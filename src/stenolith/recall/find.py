@@ -57,33 +57,27 @@ class Finder:
         if not question.text.strip():
             raise Skipped("the question is empty")
         shelf = Shelf(owner_id=owner_id, layer=layer, model_id=self._embedder.model_id)
-        if not await self._vectors.holds(shelf):
-            raise Skipped(await self._why_bare(shelf))
+        held, other = await self._vectors.state(shelf)
+        if not held:
+            raise Skipped(_why_bare(shelf, other))
         (vector,) = await self._embedder.embed([question.text[-_EMBEDDED_CHARS:]], "query")
         nearness = await self._vectors.nearest(shelf, vector, partial(self._worded, shelf, question, conditions))
         if nearness is None:
-            raise Skipped(await self._why_far(shelf, len(vector)))
+            raise Skipped(await self._why_far(shelf, len(vector), other))
         candidates = await self._allowed(shelf, nearness, conditions)
-        return Found(value=Meaning(nearness=nearness, candidates=candidates), hits=len(candidates))
+        missing = f"vectors of {other} still wait to be replaced by those of {shelf.model_id}" if other else ""
+        found = Meaning(nearness=nearness, candidates=candidates)
+        return Found(value=found, hits=len(candidates), missing=missing)
 
     async def _worded(self, shelf: Shelf, question: Question, conditions: Filter) -> list[str]:
         """Return the rows whose nearness will be asked because of their words."""
         matches = await self._index.look_up(shelf.owner_id, shelf.layer, question.whole, conditions)
         return [candidate.ref_id for candidate in matches.candidates]
 
-    async def _why_bare(self, shelf: Shelf) -> str:
-        others = [model for model in await self._vectors.models() if model != shelf.model_id]
-        if others:
-            return (
-                f"{UNAVAILABLE}: the vectors are of {others[0]}, the embedder is {shelf.model_id};"
-                " `stenolith rebuild indexes` makes them anew"
-            )
-        return "no vectors yet"
-
-    async def _why_far(self, shelf: Shelf, asked: int) -> str:
+    async def _why_far(self, shelf: Shelf, asked: int, other: str) -> str:
         held = await self._vectors.length(shelf)
         if held in {0, asked}:
-            return "no vectors yet"
+            return _why_bare(shelf, other)
         return f"{UNAVAILABLE}: {shelf.model_id} now gives {asked} numbers, the vectors have {held} and are made anew"
 
     async def _allowed(self, shelf: Shelf, nearness: Nearness, conditions: Filter) -> tuple[Candidate, ...]:
@@ -97,3 +91,12 @@ class Finder:
             if len(found) >= POOL or tried < reach:
                 break
         return tuple(found[:POOL])
+
+
+def _why_bare(shelf: Shelf, other: str) -> str:
+    if not other:
+        return "no vectors yet"
+    return (
+        f"{UNAVAILABLE}: the vectors are of {other}, the embedder is {shelf.model_id};"
+        " `stenolith rebuild indexes` makes them anew"
+    )

@@ -178,7 +178,7 @@ class Recall:
             "records_vector": partial(finder.by_meaning, owner_id, Layer.RECORD, question, conditions),
             "superseded": partial(finder.by_old_words, owner_id, question),
         }
-        if draft.finishes["atoms_vector"].degrades:
+        if draft.finishes["atoms_vector"].degrades and draft.value("atoms_vector") is None:
             arms["records_vector"] = partial(_skip, "the question has no vector")
         if draft.request.as_of_ms is not None:
             arms["superseded"] = partial(_skip, "the past is asked for itself")

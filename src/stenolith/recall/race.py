@@ -20,6 +20,8 @@ BREAKS_AFTER: Final = 3
 """Times in a row that an arm may be late or fail before it is left out."""
 TIMEOUT: Final = "timeout"
 UNAVAILABLE: Final = "backend_unavailable"
+PARTIAL: Final = "partial"
+"""How the reason of an arm begins that answered from a part of what there is."""
 
 
 class Skipped(Exception):  # not an error: an arm that has nothing to do says why
@@ -28,10 +30,14 @@ class Skipped(Exception):  # not an error: an arm that has nothing to do says wh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What an arm brings home: a *value* that its reader knows, and how many *hits* to report."""
+    """What an arm brings home: a *value* that its reader knows, and how many *hits* to report.
+
+    *missing* says what it could not look at, when it could not look everywhere.
+    """
 
     value: Any
     hits: int
+    missing: str = ""
 
 
 Arm = Callable[[], Awaitable[Found]]
@@ -49,7 +55,7 @@ class Finish:
     def degrades(self) -> bool:
         """Say whether something was not looked at because of this arm."""
         troubled = self.report.status in {ArmStatus.LATE, ArmStatus.FAILED}
-        return troubled or self.report.reason.startswith(UNAVAILABLE)
+        return troubled or self.report.reason.startswith((UNAVAILABLE, PARTIAL))
 
 
 class Race:
@@ -100,7 +106,8 @@ class Race:
             return self._trouble(name, ArmStatus.FAILED, f"{UNAVAILABLE}: {_sentence(error)}", elapsed)
         self._troubles[name] = 0
         found, seconds = task.result()
-        report = ArmReport(name=name, status=ArmStatus.OK, ms=seconds * 1000, hits=found.hits)
+        reason = f"{PARTIAL}: {found.missing}" if found.missing else ""
+        report = ArmReport(name=name, status=ArmStatus.OK, ms=seconds * 1000, hits=found.hits, reason=reason)
         return Finish(report=report, value=found.value)
 
     def _trouble(self, name: str, status: ArmStatus, reason: str, elapsed: float) -> Finish:

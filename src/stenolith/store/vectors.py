@@ -146,13 +146,14 @@ class Vectors:
         return len(known[0]["sum"]) // 4 - 1 if known else 0
 
     async def start_anew(self, shelf: Shelf, dim: int) -> None:
-        """Empty the shelf for vectors of *dim* numbers, when a model of the same name gives others than before.
+        """Make room for vectors of *dim* numbers, when a model of the same name gives others than before.
 
+        Those of before count as another model's (see `state`) until they are replaced.
         The count of changes goes on, so that other processes see that what they hold is old.
         """
         async with self._database.transaction():
             await self._database.lock(shelf.owner_id)
-            await self._database.fetch(self._sql["empty_shelf"], **shelf.parameters())
+            await self._database.fetch(self._sql["put_shelf_aside"], **shelf.parameters())
             known = await self._database.fetch(self._sql["vector_mean"], **shelf.parameters())
             changes = int(known[0]["n"]) + 1 if known else 0
             nothing = {"n": changes, "sum": np.zeros(dim + 1, np.float32).tobytes(), "mean": None}
@@ -160,7 +161,15 @@ class Vectors:
 
     async def holds(self, shelf: Shelf) -> bool:
         """Say whether the shelf ever held a vector."""
-        return bool(await self._database.fetch(self._sql["vector_mean"], **shelf.parameters()))
+        return (await self.state(shelf))[0]
+
+    async def state(self, shelf: Shelf) -> tuple[bool, str]:
+        """Say whether the shelf ever held a vector, and which other model's vectors still wait to be replaced by its.
+
+        The second is an empty text when none do.
+        """
+        (row,) = await self._database.fetch(self._sql["shelf_state"], **shelf.parameters())
+        return bool(row["held"]), str(row["other"])
 
     async def get(self, shelf: Shelf, refs: Sequence[str]) -> dict[str, Floats]:
         """Return the vectors of *refs* by id; rows without one are left out."""

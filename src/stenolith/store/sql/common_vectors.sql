@@ -40,8 +40,18 @@ SELECT DISTINCT s.owner_id, s.layer FROM search_rows s WHERE NOT EXISTS (
   WHERE v.layer = s.layer AND v.ref_id = s.ref_id AND v.model_id = :model_id AND (:dim = 0 OR v.dim = :dim))
 ORDER BY s.owner_id, s.layer;
 
--- name: empty_shelf
-DELETE FROM vectors WHERE owner_id = :owner_id AND layer = :layer AND model_id = :model_id;
+-- What is no longer of use stays until it is replaced, under another name: it tells that the shelf is not whole.
+-- name: put_shelf_aside
+UPDATE vectors SET model_id = model_id || ' of ' || CAST(dim AS TEXT) || ' numbers'
+WHERE owner_id = :owner_id AND layer = :layer AND model_id = :model_id;
+
+-- name: shelf_state
+SELECT (
+  SELECT COUNT(*) FROM vector_means WHERE owner_id = :owner_id AND layer = :layer AND model_id = :model_id
+) AS held, COALESCE(
+  (SELECT MIN(model_id) FROM vectors WHERE owner_id = :owner_id AND layer = :layer AND model_id < :model_id),
+  (SELECT MIN(model_id) FROM vectors WHERE owner_id = :owner_id AND layer = :layer AND model_id > :model_id), ''
+) AS other;
 
 -- name: clear_vectors
 DELETE FROM vectors;
