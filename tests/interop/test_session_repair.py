@@ -197,6 +197,41 @@ def test_t74_when_it_cannot_be_replaced_the_original_stays_and_nothing_is_left(s
     assert report.backup is None
 
 
+class Diary(Disk):
+    """A disk that notes what is made durable, and when the new file takes the old one's place."""
+
+    def __init__(self):
+        self.pages = []
+        self.names = {}
+
+    def create(self, path, like):
+        stream = super().create(path, like)
+        self.names[stream.fileno()] = path.suffix.split("-")[0]
+        return stream
+
+    def sync(self, stream):
+        super().sync(stream)
+        self.pages.append(f"sync {self.names.get(stream.fileno(), 'quarantine')}")
+
+    def replace(self, source, target):
+        super().replace(source, target)
+        self.pages.append("replace")
+
+    def settle(self, folder):
+        super().settle(folder)
+        self.pages.append("settle")
+
+    def remove(self, path):
+        super().remove(path)
+        self.pages.append("remove backup")
+
+
+def test_t74_everything_is_durable_before_it_is_relied_on(session):
+    disk = Diary()
+    assert repair(session(HEADER, USER, BAD), disk=disk).repaired
+    assert disk.pages == ["sync .bak", "sync .rejected", "sync .tmp", "replace", "settle", "remove backup"]
+
+
 def test_t74_a_quarantine_from_before_is_as_it_was(session):
     path = session(HEADER, USER, BAD)
     quarantine = path.with_name(f"{path.name}.rejected-lines")
