@@ -285,7 +285,7 @@ _TROUBLES: Final[Mapping[type[apsw.Error], str]] = {
     apsw.BusyError: f"another process kept the memory store locked for {BUSY_MS / 1000:g} s; try again",
     apsw.FullError: "the disk is full; nothing was written: make room and try again",
     apsw.ReadOnlyError: "the memory store is read-only for this user; nothing was written",
-    apsw.IOError: "the disk of the memory store failed to read or write; nothing was written",
+    apsw.IOError: "the disk of the memory store failed to read or write, or a file may not grow; nothing was written",
     apsw.CantOpenError: "the memory store cannot be opened by this user",
     apsw.CorruptError: f"the memory store cannot be read, {_DAMAGED}",
     apsw.NotADBError: f"the memory store cannot be read, {_DAMAGED}",
