@@ -197,6 +197,18 @@ def test_t74_when_it_cannot_be_replaced_the_original_stays_and_nothing_is_left(s
     assert report.backup is None
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_t67_the_mode_is_kept_whatever_the_umask(session, mode):
+    path = session(HEADER, USER, BAD)
+    path.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        assert repair(path).repaired
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
 class Diary(Disk):
     """A disk that notes what is made durable, and when the new file takes the old one's place."""
 
