@@ -155,6 +155,8 @@ class ReplayOverride(_Group):
 class ReplaySettings(_Group):
     """How transcripts are replayed to providers."""
 
+    marker_sentence: str = ""
+    """What a model is told of a message from another session, below the line that names it; empty: in English."""
     overrides: tuple[ReplayOverride, ...] = ()
     """Flags laid over the shipped provider facts, in order."""
 

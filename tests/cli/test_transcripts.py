@@ -275,6 +275,16 @@ def test_a_bare_array_is_linted_as_what_its_wire_calls_it(shell: Shell, provider
     }
 
 
+def test_the_sentence_about_another_session_is_the_users(shell: Shell) -> None:
+    (shell.home / "stenolith.toml").write_text('[replay]\nmarker_sentence = "以下内容来自另一个会话。"\n', "utf-8")
+    sender = {"kind": "inter_session", "session": "agent:a", "channel": "", "tool": ""}
+    stored = json.dumps([{"role": "user", "parts": ["do it"], "provenance": sender}])
+    done = shell("replay", "-", "--provider", "groq", stdin=stored).json
+    assert done["payload"]["messages"][0]["content"] == (
+        "[Inter-session message] sourceSession=agent:a isUser=false\n以下内容来自另一个会话。\ndo it"
+    )
+
+
 # ---- repair ----
 def session(folder: Path) -> Path:
     file = folder / "s.jsonl"

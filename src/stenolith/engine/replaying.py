@@ -13,7 +13,7 @@ from stenolith.model.message import Message, message_to_dict
 from stenolith.replay import pipeline
 from stenolith.replay.display import display
 from stenolith.replay.lint import lint
-from stenolith.replay.plan import Continuation, Options, Plan
+from stenolith.replay.plan import MARKER_SENTENCE, Continuation, Options, Plan
 from stenolith.replay.policy import Api, Policy, Target, default_api, explain, parse_api, resolve
 from stenolith.replay.recovery import Retry, classify
 from stenolith.replay.report import Change
@@ -112,7 +112,7 @@ def destination(wish: Wish, settings: Settings) -> Destination:
         tools=wish.tools,
         account=wish.account,
     )
-    plan = Plan(target=target, policy=policy, options=_options(wish))
+    plan = Plan(target=target, policy=policy, options=_options(wish, settings))
     return _mended(plan, wish) if wish.refused.strip() else _aimed(plan)
 
 
@@ -120,12 +120,16 @@ def _aimed(plan: Plan, retry: Retry | None = None) -> Destination:
     return Destination(target=plan.target, policy=plan.policy, options=plan.options, retry=retry)
 
 
-def _options(wish: Wish) -> Options:
+def _options(wish: Wish, settings: Settings) -> Options:
     if wish.history is not None and wish.history < 0:
         raise InvalidInput(f"history counts user turns, so it is 0 (all) or more; got {wish.history}")
     if wish.continuation not in set(Continuation):
         raise InvalidInput(f"unknown continuation {wish.continuation!r}; one of {', '.join(Continuation)}")
-    return Options(history_turns=wish.history, continuation=Continuation(wish.continuation))
+    return Options(
+        history_turns=wish.history,
+        continuation=Continuation(wish.continuation),
+        marker_sentence=settings.replay.marker_sentence.strip() or MARKER_SENTENCE,
+    )
 
 
 def _mended(plan: Plan, wish: Wish) -> Destination:
