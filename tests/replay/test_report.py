@@ -82,7 +82,7 @@ def test_what_a_person_sent_in_a_form_we_do_not_know_is_worded(value, words):
 
 def test_arguments_without_end_in_the_wrong_message_are_no_error():
     deep: dict[str, object] = {}
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = {"a": deep}
     sent = send("ANT", U("q", ToolCall(id="c", name="read", arguments=deep)))
     assert "[nested too deeply]" in details(sent)
