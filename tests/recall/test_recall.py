@@ -425,6 +425,35 @@ async def _profile(bench: Bench, owner: int) -> None:
     )
 
 
+@pytest.mark.parametrize("status", [PersonaStatus.STANDING, PersonaStatus.CANDIDATE])
+async def test_a_record_is_not_quoted_beside_the_persona_line_that_says_the_same(
+    bench: Bench, status: PersonaStatus
+) -> None:
+    world = bench.world
+    ana = await world.owner("ana")
+    words = [
+        "I really prefer short answers.",
+        "我喜欢简短的回答",
+        "Short answers, but in Lyon with all tram lines and prices.",
+    ]
+    said = await world.say(ana, words)
+    sources = tuple(Source(record_id=record) for record in said)
+    (brief,) = await world.remember(ana, ["wants brevity"], sources=sources)
+    lines = {"per_1": "prefers short answers; 喜欢简短的回答"}
+    await bench.personas.replace(
+        ana,
+        [
+            PersonaLine(id=name, section="traits", text=text, atoms=(brief, "b", "c"), status=status)
+            for name, text in lines.items()
+        ],
+    )
+    told = set(_texts(await bench.ask(ana, "short answers 简短的回答")))
+    if status is PersonaStatus.STANDING:
+        assert told == {words[2]}, "what says more than the line is still shown"
+    else:
+        assert told == set(words), "a line that is not shown says nothing"
+
+
 async def test_the_stable_block_does_not_move_while_nothing_changed(bench: Bench) -> None:
     ana = await bench.world.owner("ana")
     await _profile(bench, ana)

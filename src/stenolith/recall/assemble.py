@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final
@@ -80,11 +80,15 @@ def _day(at_ms: int, zone: tzinfo) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stable:
-    """The stable block, how many lines did not fit, and the records whose instructions stand in it."""
+    """The stable block, how many lines did not fit, and what it says already.
+
+    *told* are the records whose instructions stand in it, *stated* the persona lines in it by the atoms they cite.
+    """
 
     text: str
     unfit: int
     told: frozenset[str]
+    stated: Mapping[str, str]
 
 
 def write_stable(
@@ -114,7 +118,8 @@ def write_stable(
     shown = {atom.id for atom in alone[: len(kept_rules)]}
     shown |= {atom for line in standing[: len(kept_traits)] for atom in line.atoms}
     told = {source.record_id for atom in sound if atom.id in shown for source in atom.sources}
-    return Stable(text=render(Fence.PROFILE, sections), unfit=dropped, told=frozenset(told))
+    stated = {atom: line.text for line in standing[: len(kept_traits)] for atom in line.atoms}
+    return Stable(text=render(Fence.PROFILE, sections), unfit=dropped, told=frozenset(told), stated=stated)
 
 
 def _rule_line(atom: Atom) -> str:

@@ -104,7 +104,7 @@ class Recall:
         present = await rank_apart(question, Layer.ATOM, draft.value("atoms_lexical"), draft.value("atoms_vector"))
         hits = await self._second_wave(draft, present)
         stable = self._stable(draft)
-        items = await self._items(draft, hits, stable.told)
+        items = await self._items(draft, hits, stable)
         dynamic, unfit = write_dynamic(items, request.budget_chars, self._zone)
         draft.drop("budget", unfit)
         return Context(stable=stable.text, dynamic=dynamic, items=tuple(items), report=draft.report())
@@ -210,10 +210,11 @@ class Recall:
         held = {one: one for one in active} | heirs
         return {one: held[other] for one, other in after.items() if other in held}
 
-    async def _items(self, draft: _Draft, hits: Sequence[Hit], told: frozenset[str]) -> list[Item]:
+    async def _items(self, draft: _Draft, hits: Sequence[Hit], stable: Stable) -> list[Item]:
         """Read the best hits again under the scope, without repeats, until there are enough."""
         reader = Reader(self._from)
-        wanted = Wanted(limit=draft.request.limit, allowed=self._conditions(draft), told=told)
+        allowed = self._conditions(draft)
+        wanted = Wanted(limit=draft.request.limit, allowed=allowed, told=stable.told, stated=stable.stated)
         recent = [item_hit(atom) for atom in draft.value("recent") or ()]
         arms = {"items": partial(reader.read, draft.owner_id, [*hits, *recent], wanted)}
         draft.finishes |= await self._race.run(arms, draft.moment(1) + _GRACE_S)

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from stenolith.model.text import terms
+from stenolith.model.text import query_terms, terms
 from stenolith.recall.apart import apart
 from stenolith.recall.find import Meaning
 from stenolith.recall.query import Question
@@ -29,6 +29,8 @@ STANDS_OUT: Final = 3.0
 """Without anchors: standard deviations above the owner's rows from which a row stands out of them."""
 REPEAT: Final = 0.92
 """Share of common word pairs from which two texts say the same in the same order."""
+OWN_WORDS: Final = 1 / 3
+"""Share of a text's content words that may be missing in a line that still says the same."""
 COMPARED: Final = 2000
 """Characters that are compared of the beginning, and of the end, of a text."""
 _CHEAPER: Final = 100
@@ -154,6 +156,12 @@ def put_corrections_before(hits: Sequence[Hit], corrections: Mapping[str, str]) 
         if after is not None and (after not in best or best[after].score <= hit.score):
             best[after] = replace(hit, ref_id=after, score=hit.score + _AHEAD)
     return sorted(best.values(), key=lambda hit: -hit.score)
+
+
+def says_more(text: str, line: str) -> bool:
+    """Say whether *text* has words of its own beside those of *line*, which was drawn from it."""
+    words = set(query_terms(text[:COMPARED]).words)
+    return len(text) > COMPARED or len(words.difference(terms(line))) > OWN_WORDS * len(words)
 
 
 class Repeats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -12,7 +12,7 @@ from stenolith.model.atom import Atom, AtomStatus
 from stenolith.model.scene import Scene
 from stenolith.recall.apart import apart
 from stenolith.recall.context import Item
-from stenolith.recall.fuse import Hit, Repeats
+from stenolith.recall.fuse import Hit, Repeats, says_more
 from stenolith.recall.items import LONGEST_TEXT, Scan, atom_item, flagged, record_item, scene_item
 from stenolith.recall.ports import AtomReader, Sources
 from stenolith.recall.race import Found
@@ -35,13 +35,15 @@ class Wanted:
     """How many items, and which may show.
 
     *volunteered* items were not searched for one by one: repeats are left out, and so are records
-    whose statement was replaced since.  *told* are the records that the stable block states already.
+    whose statement was replaced since.  *told* are the records that the stable block states already, *stated*
+    its lines by the atoms they cite: a record behind such an atom is shown only when it says more than the line.
     """
 
     limit: int
     allowed: Filter
     volunteered: bool = True
     told: frozenset[str] = frozenset()
+    stated: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reader:
@@ -57,8 +59,8 @@ class Reader:
         for start in range(0, len(hits), step):
             chunk = hits[start : start + step]
             found = await self._load(owner_id, chunk, wanted.allowed)
-            stale = await self._outdated(owner_id, found.values(), wanted) if wanted.volunteered else frozenset()
-            taking = partial(choice.take, chunk, found, stale)
+            needless = await self._needless(owner_id, found, wanted) if wanted.volunteered else {}
+            taking = partial(choice.take, chunk, found, needless)
             await apart(sum(len(item.text) for item in found.values()), taking)
             if choice.is_full:
                 break
@@ -82,14 +84,22 @@ class Reader:
                     found[scene.id] = scene_item(scene, scores[scene.id])
         return found
 
-    async def _outdated(self, owner_id: int, items: Iterable[Item], wanted: Wanted) -> frozenset[str]:
-        """Return the records all of whose statements were replaced, have expired or lost their ground."""
-        records = [item.id for item in items if item.layer == Layer.RECORD.value]
+    async def _needless(self, owner_id: int, found: Mapping[str, Item], wanted: Wanted) -> dict[str, str]:
+        """Return why records are not shown.
+
+        All their statements were replaced, have expired or lost their ground, or the stable block says the same.
+        """
+        records = [item.id for item in found.values() if item.layer == Layer.RECORD.value]
         gone: set[str] = set()
         standing: set[str] = set()
+        said: set[str] = set()
         for atom in await self._from.atoms.by_record(owner_id, records) if records else ():
-            (gone if _is_over(atom, wanted.allowed) else standing).update(source.record_id for source in atom.sources)
-        return frozenset(gone - standing)
+            cited = {source.record_id for source in atom.sources}
+            (gone if _is_over(atom, wanted.allowed) else standing).update(cited)
+            line = wanted.stated.get(atom.id)
+            if line is not None:
+                said.update(one for one in cited & found.keys() if not says_more(found[one].text, line))
+        return dict.fromkeys(said, "repeat") | dict.fromkeys(gone - standing, "superseded")
 
     async def _scenes(self, owner_id: int, *, archived: bool) -> list[Scene]:
         live = await self._from.scenes.listing(owner_id)
@@ -112,19 +122,19 @@ class _Choice:
         """Whether there are enough items."""
         return len(self.items) >= self._limit
 
-    def take(self, hits: Sequence[Hit], found: Mapping[str, Item], outdated: frozenset[str]) -> None:
+    def take(self, hits: Sequence[Hit], found: Mapping[str, Item], needless: Mapping[str, str]) -> None:
         """Add what was *found* of *hits*, or count why not, until there are enough."""
         for hit in hits:
             if self.is_full:
                 break
-            self._take(found.get(hit.ref_id), outdated=hit.ref_id in outdated)
+            self._take(found.get(hit.ref_id), needless.get(hit.ref_id, ""))
 
-    def _take(self, item: Item | None, *, outdated: bool) -> None:
+    def _take(self, item: Item | None, needless: str) -> None:
         """Add *item*, or count why not. A record that an atom before it rests on is a repeat."""
         if item is None:
             self.dropped["gone"] += 1
-        elif outdated:
-            self.dropped["superseded"] += 1
+        elif needless:
+            self.dropped[needless] += 1
         elif item.id in self._known or (self._repeats and not self._repeats.is_new(item.text)):
             self.dropped["repeat"] += 1
         else:
