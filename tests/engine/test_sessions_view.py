@@ -8,8 +8,9 @@ import pytest
 from saying import said
 
 from stenolith import InvalidInput, Memory, Scope
+from stenolith.capture.turn import Turn
 from stenolith.engine.replaying import Wish
-from stenolith.model.message import Message, Role, Text, Thinking, ToolCall
+from stenolith.model.message import Message, Role, StopReason, Text, Thinking, ToolCall
 
 S = Scope(session_key="live")
 FAILED = "[previous turn failed before producing content]"
@@ -40,6 +41,26 @@ async def test_a_turn_that_nobody_closed_is_closed_by_the_next_one(memory: Memor
     await memory.sessions.begin_turn([said("user", "delete the files")], scope=S)
     await memory.sessions.begin_turn([said("user", "what time is it?")], scope=S)
     assert (await _told(memory))[1] == ("assistant", FAILED)
+
+
+async def test_a_history_that_failed_at_its_end_keeps_its_earlier_answers(memory: Memory) -> None:
+    talk = [said("user", "one"), said("assistant", "1"), said("user", "two")]
+    await memory.capture(Turn(messages=tuple(talk), failed=True), scope=S)
+    await memory.sessions.begin_turn([said("user", "three")], scope=S)
+    assert await _told(memory) == [
+        ("user", "one"),
+        ("assistant", "1"),
+        ("user", "two"),
+        ("assistant", FAILED),
+        ("user", "three"),
+    ]
+    assert [message.stop_reason for message in await memory.sessions.view(S)] == [
+        None,
+        None,
+        None,
+        StopReason.ERROR,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("end", ["fail_turn", "cancel_turn"])

@@ -145,7 +145,12 @@ def _ended(stored: Sequence[StoredMessage], turns: Sequence[Turn]) -> list[Store
     recovery closes it.
     """
     last_of = {one.turn_id: at for at, one in enumerate(stored)}
-    answer_of = {one.turn_id: at for at, one in enumerate(stored) if one.message.role is Role.ASSISTANT}
+    asked_of = {one.turn_id: at for at, one in enumerate(stored) if one.message.role is Role.USER}
+    answer_of = {
+        one.turn_id: at
+        for at, one in enumerate(stored)
+        if one.message.role is Role.ASSISTANT and at > asked_of.get(one.turn_id, -1)
+    }
     changed: dict[int, list[StoredMessage]] = {}
     for turn in turns:
         at, answer = last_of.get(turn.turn_id), answer_of.get(turn.turn_id)
