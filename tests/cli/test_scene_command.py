@@ -68,12 +68,15 @@ def test_a_refused_page_from_standard_input_is_kept(shell: Shell, scene: str) ->
     page = shell("scene", scene).out.replace(f"- {NOON}", f"- Mine and only mine, with {secret}. [^99]\n-")
     done = shell("scene", "edit", scene, "-", stdin=page)
     assert (done.code, "[^99]" in done.err) == (2, True)
-    (kept,) = (shell.home / "edits").iterdir()
+    (kept,) = (shell.home / "edits").rglob("*.md")
     assert str(kept) in done.err
     assert "Mine and only mine" in kept.read_text("utf-8")
     assert secret not in kept.read_text("utf-8")
     assert kept.stat().st_mode & 0o077 == 0
     assert shell("doctor").code == 0
+    (atom,) = [one for one in shell("list", "atoms", "--json").json["items"] if one["text"] == NOON]
+    shell("forget", atom["id"])
+    assert not kept.exists(), "what was forgotten stood there, too"
 
 
 @pytest.mark.parametrize(
@@ -136,5 +139,5 @@ def test_in_a_terminal_the_editor_opens_on_a_copy(shell: Shell, scene: str) -> N
 def test_an_editor_that_brings_nothing_back(shell: Shell, scene: str, editor, code, told, kept) -> None:
     done, shown = _in_terminal(shell, scene, editor)
     assert (done, told in shown) == (code, True), shown
-    assert len(list((shell.home / "edits").iterdir())) == kept
+    assert len(list((shell.home / "edits").rglob("*.md"))) == kept
     assert "restarted at noon." in shell("scene", scene).out

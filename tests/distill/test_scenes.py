@@ -322,6 +322,7 @@ SLUGS = [
     ("😀", "scene"),
     ("...", "scene"),
     ("CON", "scene-CON"),
+    ("Edit", "scene-Edit"),
     ("nul.txt", "scene-nul.txt"),
     ("ｖ３接口", "v3接口"),
     ("x" * 100, "x" * 48),

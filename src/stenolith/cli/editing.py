@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -123,14 +124,14 @@ async def _in_editor(memory: Memory, name: str, dry_run: bool, common: Common) -
         report = await memory.edit_scene(name, text, scope=common.scope(), dry_run=dry_run)
     except StenolithError as error:
         if copy.read_bytes() == page.encode():
-            copy.unlink()
+            shutil.rmtree(copy.parent)
             raise
         write_atomic(copy, _without_secrets(memory, _decoded(copy.read_bytes(), copy)).encode())
         raise _with_place(error, copy) from error
     if dry_run and report["changed"]:
         note(f"your text is in {copy}; `stenolith scene edit {shlex.quote(name)} --file` takes it")
     else:
-        copy.unlink()
+        shutil.rmtree(copy.parent)
     emit(common.json, report, lambda: _tell_edit(report))
     return 0
 
@@ -146,10 +147,11 @@ def _run_editor(command: str, path: Path) -> None:
 
 def _keep(memory: Memory, name: str, text: str) -> Path:
     """Write a page into a file of the home that only its owner can read, and return where."""
-    from stenolith.store.files import safe_name, write_atomic
+    from stenolith.store.files import EDITS, safe_name, write_atomic
 
     stamp = datetime.now(tz=UTC).strftime("%Y%m%dT%H%M%S%f")
-    path = memory.settings.home / "edits" / f"{safe_name(name)[:60]}-{stamp}.md"
+    # A folder of its own, so that what the editor leaves beside the page goes with it.
+    path = memory.settings.home / EDITS / stamp / f"{safe_name(name)[:60]}.md"
     write_atomic(path, text.encode())
     return path
 

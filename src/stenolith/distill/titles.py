@@ -19,7 +19,8 @@ PERSONAL_TITLES: Final = ("个人与偏好", "Personal notes")
 _LONGEST_NAME: Final = 48
 _SAMPLE: Final = 200  # notes looked at: a title needs no more, and a rebuild must stay fast
 _CANDIDATES: Final = 40
-_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+# Devices of Windows, and the word that is a command after `stenolith scene`.
+_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?|edit", re.IGNORECASE)
 _HAN_RUN: Final = re.compile(r"[々一-鿿㐀-䶿]+")
 _WORD: Final = re.compile(r"(?<![A-Za-z'’])[A-Za-z][A-Za-z0-9]*+(?!['’])(?:[._-][A-Za-z0-9]+)*(?:\+\+|#)?")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)*")

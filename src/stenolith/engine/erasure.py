@@ -13,6 +13,7 @@ from stenolith.engine.wiring import House
 from stenolith.errors import InvalidInput, NotFound
 from stenolith.model.identity import DEFAULT, Scope, is_id
 from stenolith.store.audit import AuditEntry
+from stenolith.store.files import drop_edits
 from stenolith.store.inspection import Inspection
 from stenolith.store.records import Record
 from stenolith.store.search import Layer
@@ -35,6 +36,7 @@ class Erased:
     sessions: list[str] = field(default_factory=list)
     days: set[str] = field(default_factory=set)
     owners: set[int] = field(default_factory=set)
+    scenes: set[str] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON of ``stenolith forget --json``."""
@@ -78,6 +80,7 @@ class Erasure:
             await self._house.journal.rebuild_files(sorted(done.days), erase=True)
         for touched in sorted(done.owners):
             await self._projections.write_files(touched)
+        drop_edits(self._house.home, [*done.atoms, *done.scenes])
         await self._house.index.compact()
         await Inspection(self._house.database).empty_log()
         return done
@@ -126,6 +129,7 @@ class Erasure:
             change = await self._house.atoms.forget(owner_id, ids, ACTOR)
             await self._projections.follow(owner_id, change)
             done.atoms += change.removed
+            done.scenes |= set(change.scenes)
 
     async def _records(self, owner_id: int, records: Sequence[Record], done: Erased) -> None:
         digests: dict[int, dict[int, str]] = {}

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f\ud800-\udfff"%*/:<>?\\|]|^[.~]|[. ]$')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _LITTER_S = 600
 """Age of a half-written file after which whoever wrote it is dead, in seconds."""
+EDITS = "edits"
+"""Folder in a home of the pages that people edited and that were not taken."""
 _LONGEST_NAME = 200
 """Bytes of a file name before its ending; file systems allow 255."""
 
@@ -77,6 +79,15 @@ def _sweep(folder: Path) -> None:
     for path in folder.glob(".*.tmp"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - _LITTER_S:
+                path.unlink()
+
+
+def drop_edits(home: Path, ids: Collection[str]) -> None:
+    """Remove the kept pages whose stamp or footnotes name one of *ids*: what was forgotten stands there, too."""
+    for path in [path for path in (home / EDITS).rglob("*") if path.is_file()]:
+        with suppress(OSError):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if any(one in text for one in ids):
                 path.unlink()
 
 
