@@ -97,12 +97,12 @@ def read_origin(text: str) -> tuple[str, int] | None:
     return next((found for line in text.removeprefix("\ufeff").split("\n") if (found := read_stamp(line))), None)
 
 
-def read_page(text: str, labels: Mapping[str, str]) -> Page:
-    """Read an edited page; *labels* are the footnotes of the page as it was printed, label to atom id.
+def read_page(text: str, labels: Mapping[str, str], raws: Sequence[str] = ()) -> Page:
+    """Read an edited page; *labels* are the footnotes of the page as it was printed (label to atom), *raws* its lines.
 
     Raises `InvalidInput` that names the lines which cannot be read or cite what the scene does not hold.
     """
-    reader = _Reader(labels)
+    reader = _Reader(labels, frozenset(raws))
     for at, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         reader.take(at, line.rstrip())
     return reader.close()
@@ -120,6 +120,7 @@ class _Reader:
     """Takes a page line by line."""
 
     labels: Mapping[str, str]
+    printed: frozenset[str]
     title: str = ""
     section: Section | None = None
     gap: bool = True
@@ -184,13 +185,22 @@ class _Reader:
 
     def _said(self, one: _Open) -> Said:
         raw = " ".join(" ".join(one.words).split())
-        tail = _MARKS.search(raw)
-        text = raw[: tail.start()].rstrip() if tail else raw
-        named = _MARK.findall(tail[0]) if tail else []
+        text, named = self._parted(raw)
         cites = [self._atom(one.at, label) for label in named]
         if not text:
             self.problems.append(f"line {one.at} says nothing: delete it whole, or write what holds")
         return Said(at=one.at, section=one.section, text=text, raw=raw, cites=tuple(dict.fromkeys(cites)))
+
+    def _parted(self, raw: str) -> tuple[str, list[str]]:
+        """Part a line from its marks; in a line that was left alone, what is no mark of this page is text."""
+        tail = _MARKS.search(raw)
+        if tail is None:
+            return raw, []
+        named = _MARK.findall(tail[0])
+        while raw in self.printed and named and not self.labels.keys() >= {*named}:
+            named = named[1:]
+        at = raw.index(f"[^{named[0]}]", tail.start()) if named else len(raw)
+        return raw[:at].rstrip(), named
 
     def _atom(self, at: int, label: str) -> str:
         """Return the atom behind a citation; what this scene does not cite may not be brought in by hand."""

@@ -135,8 +135,8 @@ class Editing:
         cited = [atom for line in scene.lines for atom in line.atoms]
         atoms = {atom.id: atom for atom in await self._house.atoms.get(owner_id, cited)}
         printed = render_scene(scene, atoms, self._house.settings.zone)
-        page = read_page(wish.text, _labels(printed))
         ordered, raws = _printed(printed, scene)
+        page = read_page(wish.text, _labels(printed), raws)
         hand = compare(page, replace(scene, lines=ordered), raws, atoms)
         return _Desk(
             owner_id=owner_id,
