@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from notation import ANY, A, R, U, call, details, send
+from notation import ANY, A, R, U, call, clean, details, send, show
 
 from stenolith.interop import read_messages
 from stenolith.model.message import Opaque, ToolCall
+from stenolith.replay.display import display
 
 
 @pytest.mark.parametrize("route", ANY)
@@ -78,6 +79,13 @@ def test_what_a_person_sent_in_a_form_we_do_not_know_is_worded(value, words):
     sent = send("ANT", U("look", Opaque(kind=value["type"], value=value)))
     assert sent.payload["messages"][0]["content"][1]["text"] == words
     assert str(value) in details(sent)
+
+
+def test_of_a_deleted_message_only_its_place_is_left():
+    gone = Opaque(kind="forgotten", value=None)
+    stored = [U(gone), A("a"), U("q"), A(gone), U("z")]
+    assert show(clean("ANT", *stored)) == 'U"[deleted]"|A"a"|U"q"|A"[deleted]"|U"z"'
+    assert [message.text() for message in display(stored)] == ["a", "q", "z"]
 
 
 def test_arguments_without_end_in_the_wrong_message_are_no_error():

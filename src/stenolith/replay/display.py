@@ -17,7 +17,7 @@ from stenolith.replay.heartbeats import idle_heartbeats
 from stenolith.replay.marks import BODILESS, MARKER, strip_marker
 from stenolith.replay.mirrors import is_mirror
 from stenolith.replay.normalise import drop_silent_replies
-from stenolith.replay.plan import FAILURES, RUNTIME_CONTEXT, Plan, has_words, holding, is_blank
+from stenolith.replay.plan import FAILURES, RUNTIME_CONTEXT, Plan, has_words, holding, is_blank, is_deleted
 from stenolith.replay.policy import Api, Policy, Target
 from stenolith.replay.report import Line
 
@@ -52,7 +52,7 @@ def display(messages: Sequence[Message], max_chars: int | None = None) -> tuple[
 
 
 def _is_hidden(message: Message) -> bool:
-    if not message.display or message.extra.get("custom_type") == RUNTIME_CONTEXT:
+    if not message.display or is_deleted(message) or message.extra.get("custom_type") == RUNTIME_CONTEXT:
         return True
     return _is_foreign(message) and message.provenance is not None and message.provenance.tool == _ANNOUNCE
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from stenolith.model.message import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 from stenolith.model.provenance import Provenance, ProvenanceKind
-from stenolith.replay.plan import Plan, holding, is_blank, with_parts, wording
+from stenolith.replay.plan import DELETED, FORGOTTEN, Plan, holding, is_blank, with_parts, wording
 from stenolith.replay.report import Change, Line, Passed
 from stenolith.replay.roles import ASSISTANT, SYSTEM, TOOL, USER
 
@@ -89,7 +89,7 @@ def _at_home(part: Part, role: Role) -> Part | None:
     """Return what stands for *part* in a message of *role*; None when nothing does."""
     if type(part) in _AT_HOME[role] or (role is TOOL and isinstance(part, Text | Image)):
         return part if type(part) is not ToolResult else None
-    if isinstance(part, Opaque) and role in {USER, TOOL}:
+    if isinstance(part, Opaque) and (role in {USER, TOOL} or part.kind == FORGOTTEN):
         return _worded(part.kind, part.value)
     if isinstance(part, Image) and role is ASSISTANT:
         return Text(text="[image omitted: pictures in assistant messages are not replayed]")
@@ -113,6 +113,8 @@ def _worded_result(result: ToolResult) -> ToolResult:
 
 def _worded(kind: str, value: Any) -> Text:
     """Return the words inside an unknown part, under its name; a placeholder when it has none."""
+    if kind == FORGOTTEN:
+        return Text(text=DELETED)
     words = "\n".join(text for text in _words_in(value) if not is_blank(text))
     return Text(text=f"[{kind}]\n{words}" if words else f"[unsupported content omitted: {kind}]")
 
