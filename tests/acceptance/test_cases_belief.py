@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from stage import DAY, Stage, ms, said
+from stage import DAY, MINUTE, Stage, ms, said
 
 from stenolith import InvalidInput, NotFound, Scope, Turn
 from stenolith.model.provenance import Provenance, ProvenanceKind
@@ -236,3 +236,29 @@ async def test_C12_occurred_recorded_and_imported_are_three_times(settings, tmp_
 async def test_C12_a_time_that_is_none_is_refused_in_words(stage: Stage) -> None:
     with pytest.raises(InvalidInput, match="is no time"):
         stage.memory.moment("the day the music died")
+
+
+async def test_deleting_a_winner_lets_the_loser_hold_again(stage: Stage) -> None:
+    """What a forgotten correction had replaced is believed, found and told again, as of when it was said."""
+    old = await stage.memory.remember("The gateway listens on port 8443", scope=U1)
+    stage.clock.advance(MINUTE)
+    new = await stage.memory.correct("The gateway listens on port 9000", scope=U1, atom_id=old["id"])
+    await stage.work()
+    assert await stage.texts(U1) == ["The gateway listens on port 9000"]
+    await stage.memory.forget([new["id"]], scope=U1)
+    await stage.work()
+    (again,) = await stage.atoms(U1)
+    assert (again["id"], again["status"], again["superseded_by"], again["valid_until"]) == (
+        old["id"],
+        "active",
+        None,
+        None,
+    )
+    (found,) = (await stage.memory.search("memories", "gateway port", scope=U1))["items"]
+    assert (found["id"], found["status"]) == (old["id"], "active")
+    pages = [
+        await stage.memory.scene(one["name"], scope=U1)
+        for one in (await stage.memory.list("scenes", scope=U1))["items"]
+    ]
+    assert ["8443" in page["markdown"] for page in pages] == [True]
+    assert not any("9000" in page["markdown"] for page in pages)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from stage import MINUTE, Stage, said
 
-from stenolith import InvalidInput, Memory, NotFound, Scope
+from stenolith import InvalidInput, Memory, NotFound, Scope, Turn
 from stenolith.model.atom import AtomDraft, Kind, Source
 from stenolith.model.fence import Fence, render
 from stenolith.settings import Settings, load
@@ -446,6 +446,19 @@ async def test_C26_a_secret_never_reaches_the_disk(settings: Settings, tmp_path:
         else:
             await stage.memory.backup(tmp_path / "backup.zip")
         _assert_nowhere(tmp_path)
+    _assert_nowhere(tmp_path)
+
+
+async def test_C26_the_words_as_typed_hide_their_secrets_too(settings: Settings, tmp_path: Path) -> None:
+    """A host that hands over what was typed, beside the prompt that it made of it, hands over the secret twice."""
+    async with Stage(settings) as stage:
+        prompt = said("user", f"You are a helper.\n\nUser: {_confession()}", 1)
+        turn = Turn(messages=(prompt,), mark=0, original=_confession())
+        (record,) = (await stage.memory.capture(turn, scope=U1)).recorded
+        assert record.message_text.startswith("Use key [REDACTED:")
+        assert record.message_text.count("[REDACTED:") == 4
+        for table in ("messages", "l0_conversations", "search_rows"):
+            _assert_clean(str(await stage.rows(f"SELECT * FROM {table}")).encode(), table)
     _assert_nowhere(tmp_path)
 
 
