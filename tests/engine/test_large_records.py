@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from stenolith import Memory
+from stenolith import Memory, Refused
 from stenolith.model.identity import Scope
 from stenolith.model.message import Message, Role, Text
 
@@ -91,3 +91,21 @@ async def test_a_question_of_megabytes_takes_no_more_of_the_loop_than_a_page(mem
     whole = await _busy(lambda: memory.recall(question, scope=SCOPE))
     assert whole < 4 * page + 0.02
     assert not (await memory.recall(question, scope=SCOPE)).report.degraded
+
+
+@pytest.mark.parametrize("kind", ["english", "one line without blanks"])
+async def test_a_statement_of_megabytes_is_refused_before_it_is_read(memory: Memory, kind: str) -> None:
+    async def put(size: int) -> None:
+        with pytest.raises(Refused, match=f"2000 characters at most, this has {size}"):
+            await memory.remember("b" * (size - len(text := PASTED[kind](size))) + text, scope=SCOPE)
+
+    assert await _busy(lambda: put(MEGABYTES)) < 4 * await _busy(lambda: put(2001)) + 0.02
+    assert (await memory.list("records", scope=SCOPE))["items"] == []
+
+
+async def test_of_a_long_text_both_ends_and_every_word_between_them_are_found(memory: Memory) -> None:
+    middle = " ".join(f"filler{at % 700}" for at in range(30_000))
+    text = f"zebra {middle} okapi {middle} quagga"
+    await memory.capture([_said(text, 1)], scope=SCOPE)
+    for word in ("zebra", "okapi", "quagga", "filler699"):
+        assert (await memory.search("conversations", word, scope=SCOPE))["total"] == 1, word

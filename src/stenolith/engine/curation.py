@@ -25,6 +25,8 @@ PERSON = "person"
 USUAL_PRIORITY = 70
 REVIEWED = 40
 """How many neighbouring atoms a correction is held against."""
+HOPELESS = 10
+"""Times the longest memory that no cleaning makes short enough: such a text is refused before anything reads it."""
 _REASON_CORRECTED = "corrected by a person"
 TOOL = "remember"
 EDIT_TOOL = "scene edit"
@@ -110,6 +112,8 @@ class Curation:
         """Record the statement as a message, so that the atom can cite words that were said."""
         if not text.strip():
             raise InvalidInput("there is nothing to remember: the text is empty")
+        if len(text) > HOPELESS * AdmissionSettings().max_chars:
+            raise _too_long(AdmissionSettings().max_chars, len(text))
         within = scope.narrowed(scope.session_key or BY_HAND, scope.session_id)
         said = Message(
             role=Role.USER,
@@ -130,10 +134,9 @@ class Curation:
         settings = AdmissionSettings(redact_secrets=self._house.settings.capture.redact_secrets)
         verdict = admit(draft, settings=settings)
         if isinstance(verdict, Refusal):
-            why = verdict.reason.replace("_", " ")
             if verdict.reason is Reason.TOO_LONG:
-                why += f": a memory has {settings.max_chars} characters at most, this has {len(draft.text)}"
-            raise Refused(f"not kept: {why}", reason=str(verdict.reason))
+                raise _too_long(settings.max_chars, len(draft.text))
+            raise Refused(f"not kept: {verdict.reason.replace('_', ' ')}", reason=str(verdict.reason))
         # A person who names no end means it to last: the gate's own guess of a task does not bind them.
         admitted = verdict.draft
         return admitted if statement.expires_at else replace(admitted, task_only=False, expires_at=None)
@@ -159,6 +162,12 @@ class Curation:
         refs = await self._projections.similar_atoms(owner_id, f"{old.text} {new_text}", REVIEWED)
         found = await self._house.atoms.get(owner_id, refs)
         return [atom for atom in found if atom.status is AtomStatus.ACTIVE and atom.id != old.id]
+
+
+def _too_long(most: int, length: int) -> Refused:
+    return Refused(
+        f"not kept: too long: a memory has {most} characters at most, this has {length}", reason=Reason.TOO_LONG
+    )
 
 
 def is_statement(message: Message) -> bool:

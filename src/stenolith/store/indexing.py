@@ -11,9 +11,10 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from itertools import chain
 from typing import Final
 
 from stenolith.model.text import terms
@@ -31,6 +32,8 @@ MOST_TERMS: Final = 12_000
 is found by its words, and scoring a hundred of them takes milliseconds."""
 CONTEXT_TERMS: Final = 1000
 """Terms of a neighbour that count as context, the first and the last of a longer one; a turn rarely has so many."""
+_PIECE: Final = 20_000
+"""Characters of a long text that are read at a time."""
 _BEGINNING: Final = 50_000
 """Characters of a text with questions that show whether it also states something."""
 _FULL_STATEMENT: Final = math.log(13)
@@ -161,7 +164,7 @@ class SearchWriter:
 
 
 def _prepare(document: Document) -> Row:
-    body = _bounded(terms(document.text))
+    body = _kept_terms(document.text)
     label = terms(document.label)
     stated = terms(_statements(document.text)) if "?" in document.text or "？" in document.text else body
     return {
@@ -184,15 +187,34 @@ def _statements(text: str) -> str:
     return "".join(" " if sentence.endswith(("?", "？")) else sentence for sentence in sentences)
 
 
-def _bounded(words: list[str]) -> list[str]:
-    """Return at most `MOST_TERMS` of *words*: both ends as they are, and what else is said between them."""
-    if len(words) <= WHOLE_TERMS:
-        return words
+def _kept_terms(text: str) -> list[str]:
+    """Return at most `MOST_TERMS` terms of *text*: both ends as they are, and what else is said between them.
+
+    A long text is read in pieces, and no further than there is room: stemming new words is what takes time.
+    """
     half = WHOLE_TERMS // 2
-    first, last = words[:half], words[-half:]
-    said = {*first, *last}
-    between = [word for word in dict.fromkeys(words[half:-half]) if word not in said]
-    return [*first, *between[: MOST_TERMS - WHOLE_TERMS], *last]
+    if len(text) <= 2 * _PIECE:
+        words = terms(text)
+        if len(words) <= WHOLE_TERMS:
+            return words
+        first, last, rest = words[:half], words[-half:], iter(words[half:-half])
+    else:
+        start, end = terms(text[:_PIECE]), terms(text[-_PIECE:])
+        first, last, rest = start[:half], end[-half:], chain(start[half:], end[:-half], _between(text))
+    said, fresh = {*first, *last}, list[str]()
+    for word in rest:
+        if word not in said:
+            said.add(word)
+            fresh.append(word)
+        if len(fresh) == MOST_TERMS - WHOLE_TERMS:
+            break
+    return [*first, *fresh, *last]
+
+
+def _between(text: str) -> Iterator[str]:
+    """Yield the terms between the first and the last piece of a long text, made as they are asked for."""
+    for start in range(_PIECE, len(text) - _PIECE, _PIECE):
+        yield from terms(text[start : start + _PIECE])
 
 
 def _ends(body: str) -> str:
