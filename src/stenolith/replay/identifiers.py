@@ -101,6 +101,7 @@ class _Given:
         self._met: dict[str, int] = {}
         self._pattern = re.compile(policy.id_pattern) if policy.id_pattern else None
         self._native = _native_form(policy.native_id_pattern, policy.preserve_native_anthropic_tool_use_ids)
+        self._room = min(_STRICT_MAX, policy.id_max)
         self._form = self._choose()
 
     def _choose(self) -> Callable[[str, int], str]:
@@ -128,9 +129,8 @@ class _Given:
             raw = f"{raw}:{count}"
         elif self._native.fullmatch(raw) and self._fits(raw) and raw not in self._used:
             return raw
-        room = min(_STRICT_MAX, self._policy.id_max)
-        found = _letters(raw)[:room] or ("sanitizedtoolid" if raw.strip() else "defaulttoolid")
-        return found if found not in self._used else self._suffixed(found, raw, room)
+        found = _OTHER.sub("", raw)[: self._room] or ("sanitizedtoolid" if raw.strip() else "defaulttoolid")
+        return found if found not in self._used else self._suffixed(found, raw, self._room)
 
     def _fits(self, name: str) -> bool:
         """Return whether the wire takes *name* as it is."""
@@ -148,7 +148,7 @@ class _Given:
 
     def _strict9(self, raw: str, count: int) -> str:
         raw = raw if count == 1 else f"{raw}:{count}"
-        letters = _letters(raw)
+        letters = _OTHER.sub("", raw)
         name = letters[:9] if len(letters) >= 9 else _hash(raw)[:9]
         number = 1
         while name in self._used:
@@ -191,11 +191,6 @@ def _derived(half: str, prefix: str, seed: str) -> str:
     tail = f"_{_hash(seed)[:10]}"
     stem = _UNSAFE.sub("_", half.removeprefix(prefix))
     return f"{prefix}{stem[: _HALF_MAX - len(prefix) - len(tail)]}{tail}"
-
-
-def _letters(raw: str) -> str:
-    """Return the letters and digits of *raw*."""
-    return raw if raw.isascii() and raw.isalnum() else _OTHER.sub("", raw)
 
 
 def _native_form(pattern: str, anthropic: bool) -> re.Pattern[str]:

@@ -61,7 +61,6 @@ class _Ledger:
         self.fresh: list[_Stray] = []  # of the frame that is being read
         self.nameless: list[int] = []
         self.loose: list[int] = []  # the results that stand in no frame that is as it should be
-        self.whole: dict[int, int] = {}  # frames that are as they should be, and how many results each has
         self.frame = -1
         self.waiting: dict[str, deque[_Slot]] = {}
         self.stopgaps: dict[str, deque[_Slot]] = {}  # slots of the frame that hold a synthetic result
@@ -91,7 +90,6 @@ class _Ledger:
         for name, line in zip(names, behind, strict=True):
             if line.message.role is not TOOL or not _is_exact(line.message.parts[0], name):
                 return 0
-        self.whole[at] = len(names)
         return len(names)
 
     def _open(self, at: int, message: Message) -> None:
@@ -174,30 +172,23 @@ class _Ledger:
 
     def emit(self) -> Passed:
         """Return the lines in their new order, and what moved or left."""
-        if not self.slots and not self.loose:
-            return self.lines, ()
         kept: list[Line] = []
         changes: list[Change] = []
         used: set[int] = set()
-        settled = -1
-        for at, line in enumerate(self.lines):
-            if at <= settled:
-                kept.append(line)
+        done = 0
+        for at in sorted({*self.slots, *self.loose}):  # all that stands between them is as it should be
+            kept += self.lines[done:at]
+            done = at + 1
+            if at not in self.slots:
                 continue
-            if line.message.role is TOOL:
-                continue
-            settled = at + self.whole.get(at, 0)
-            slots = self.slots.get(at)
-            if slots is None:
-                kept.append(line)
-                continue
-            kept.append(_trimmed(line))
-            for offset, slot in enumerate((slot for slot in slots if slot.held is not None), start=1):
+            kept.append(_trimmed(self.lines[at]))
+            for offset, slot in enumerate((slot for slot in self.slots[at] if slot.held is not None), start=1):
                 held = slot.held if slot.held is not None else at
                 used.add(held)
                 kept.append(_answer(self.lines[held], self.result(held), slot.call))
                 if held != at + offset:
                     changes.append(Change(rule=RULE, index=self.lines[held].at, action="moved", detail=slot.call.id))
+        kept += self.lines[done:]
         changes += self._orphans(used)
         return kept, changes
 

@@ -42,24 +42,28 @@ class Signature(StrEnum):
 
 
 # Plain names: until Python 3.12 reading a member off its enum is slow (`roles`).
+_MISSING: Final = Signature.MISSING
+_FIELD: Final = Signature.FIELD
+_ITEM: Final = Signature.ITEM
+_OPAQUE: Final = Signature.OPAQUE
 _SIGNED: Final = Reasoning.SIGNED
 _ITEMS: Final = Reasoning.ITEMS
 _THOUGHTS: Final = Reasoning.THOUGHTS
 _LENIENT: Final = frozenset({Reasoning.NONE, Reasoning.ITEMS})
-_ELSEWHERE: Final = frozenset({Signature.FIELD, Signature.ITEM})
-_NO_FIELD: Final = frozenset({Signature.ITEM, Signature.OPAQUE})
-_NO_THOUGHT: Final = frozenset({Signature.ITEM})
+_ELSEWHERE: Final = frozenset({_FIELD, _ITEM})
+_NO_FIELD: Final = frozenset({_ITEM, _OPAQUE})
+_NO_THOUGHT: Final = frozenset({_ITEM})
 
 
 def signature_kind(signature: str | None) -> Signature:
     """Tell the four things apart that hosts keep under the same name."""
     if signature is None or is_blank(signature):
-        return Signature.MISSING
+        return _MISSING
     if signature in FIELDS:
-        return Signature.FIELD
+        return _FIELD
     if signature.startswith(("{", "rs_")):
-        return Signature.ITEM
-    return Signature.OPAQUE
+        return _ITEM
+    return _OPAQUE
 
 
 def reasoning_item(part: Part) -> dict[str, Any] | None:
@@ -189,7 +193,7 @@ class _Judge:
         kind = signature_kind(part.signature)
         if kind in _ELSEWHERE:
             return "foreign-thinking"
-        return "" if part.redacted and kind is Signature.OPAQUE else "invalid-signature"
+        return "" if part.redacted and kind is _OPAQUE else "invalid-signature"
 
 
 def _is_whole(signature: str | None) -> bool:
@@ -279,8 +283,11 @@ def _decodes(signature: str) -> bool:
     letters = signature.rstrip("=")
     if ("-" in letters or "_" in letters) and ("+" in letters or "/" in letters):
         return False
-    tail = letters[len(letters) // 4 * 4 :].translate(_STANDARD)
-    return not tail or base64.b64encode(base64.b64decode(tail.ljust(4, "="))).decode().rstrip("=") == tail
+    tail = letters[len(letters) // 4 * 4 :]
+    if not tail:
+        return True
+    tail = tail.translate(_STANDARD)
+    return base64.b64encode(base64.b64decode(tail.ljust(4, "="))).decode().rstrip("=") == tail
 
 
 def _is_badly_signed(part: Part, accepts: Callable[[Part, str], bool]) -> bool:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stenolith.replay.lint.body import Packed, pack
 from stenolith.replay.lint.pictures import Embedded
 from stenolith.replay.lint.rule import Finding, entries, words
 from stenolith.replay.policy import Policy
+
+_ASKS: Final = frozenset({"assistant", "model"})
+_TELLS: Final = frozenset({"user"})
 
 
 @dataclass(slots=True, eq=False)
@@ -134,14 +137,14 @@ class Blocks:
     @cached_property
     def called(self) -> dict[int, set[str]]:
         """For every turn of the assistant the ids of its calls."""
-        return self._by_turn(self.calls, {"assistant", "model"})
+        return self._by_turn(self.calls, _ASKS)
 
     @cached_property
     def answered(self) -> dict[int, set[str]]:
         """For every turn of the user the ids that its results answer."""
-        return self._by_turn(self.results, {"user"})
+        return self._by_turn(self.results, _TELLS)
 
-    def _by_turn(self, blocks: Sequence[Block], roles: set[str]) -> dict[int, set[str]]:
+    def _by_turn(self, blocks: Sequence[Block], roles: frozenset[str]) -> dict[int, set[str]]:
         found: dict[int, set[str]] = {}
         role_of, turn_of = self.roles, self.turn_of
         for block in blocks:
@@ -155,8 +158,22 @@ class Blocks:
         return found
 
     @cached_property
+    def in_step(self) -> bool:
+        """Whether the results answer the calls of the turn before one by one, in their order, as nearly always."""
+        roles, turn_of = self.roles, self.turn_of
+        asked = [(turn_of[call.message] + 1, call.id) for call in self.calls]
+        told = [(turn_of[result.message], result.id) for result in self.results]
+        if asked != told:
+            return False
+        return _ASKS.issuperset([roles[call.message] for call in self.calls]) and _TELLS.issuperset(
+            [roles[result.message] for result in self.results]
+        )
+
+    @cached_property
     def strays(self) -> list[Block]:
         """The results whose call is not in the turn before."""
+        if self.in_step:
+            return []
         called, roles, turn_of = self.called, self.roles, self.turn_of
         return [
             block
@@ -200,6 +217,8 @@ def orphans(seen: Blocks) -> Iterator[Finding]:
 
 def unanswered(seen: Blocks) -> Iterator[Finding]:
     """Find calls whose result is not in the turn after."""
+    if seen.in_step:
+        return
     answered, turn_of = seen.answered, seen.turn_of
     for call in seen.calls:
         if call.id not in answered.get(turn_of[call.message] + 1, ()):

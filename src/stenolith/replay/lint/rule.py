@@ -20,7 +20,6 @@ class Finding(NamedTuple):
     facts: Mapping[str, Any] = {}
 
 
-_OBJECT = frozenset({dict})
 _TEXT = frozenset({str})
 _decode = json.JSONDecoder().raw_decode
 View = TypeVar("View")
@@ -53,11 +52,12 @@ def run(rules: Sequence[Rule[View]], view: View) -> list[Violation]:
 
 def entries(value: Any) -> list[Mapping[str, Any]]:
     """Return the members of a list; what is no JSON object stands as an empty one."""
-    if type(value) is list and _OBJECT.issuperset(map(type, value)):  # nearly always
-        return value
     if not isinstance(value, list | tuple):
         return []
-    return [item if type(item) is dict else {} for item in value]
+    for item in value:
+        if type(item) is not dict:
+            return [item if type(item) is dict else {} for item in value]
+    return value if type(value) is list else list(value)
 
 
 def word(value: Any) -> str:

@@ -35,7 +35,8 @@ def read(messages: Sequence[Mapping[str, Any]]) -> list[list[Block]]:
             blocks += [Block(index, None, "text", {"text": content})] if content else []
         for at, body in enumerate(entries(content)):
             kind = word(body.get("type"))
-            blocks.append(Block(index, at, kind, body, word(body.get(_ID_FIELDS[kind])) if kind in _ID_FIELDS else ""))
+            field = _ID_FIELDS.get(kind)
+            blocks.append(Block(index, at, kind, body, word(body.get(field)) if field else ""))
         found.append(blocks)
     return found
 

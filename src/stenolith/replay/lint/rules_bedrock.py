@@ -94,7 +94,7 @@ def _first(seen: Blocks) -> Iterator[Finding]:
 
 
 def _surplus(seen: Blocks) -> Iterator[Finding]:
-    if not seen.strays and sum(map(len, seen.answered.values())) == len(seen.results):
+    if seen.in_step and len({(seen.turn_of[call.message], call.id) for call in seen.calls}) == len(seen.calls):
         return
     spent: set[tuple[int, str]] = set()
     strays = {(block.message, block.at) for block in seen.strays}

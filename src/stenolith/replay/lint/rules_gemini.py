@@ -58,9 +58,9 @@ class Contents(Blocks):
     """A request body seen as Gemini's contents."""
 
     @cached_property
-    def paired(self) -> list[Block]:
-        """The calls and the results, in order."""
-        return [block for block in self.blocks if block.kind in _OBJECTS]
+    def paired(self) -> list[tuple[Block, Any]]:
+        """The calls and the results in order, each with its value."""
+        return [(block, block.body[block.kind]) for block in self.blocks if block.kind in _OBJECTS]
 
     @cached_property
     def unfit(self) -> list[Block]:
@@ -148,15 +148,14 @@ def _nothing(seen: Blocks) -> Iterator[Finding]:
 
 
 def _names(seen: Contents) -> Iterator[Finding]:
-    values = [block.body[block.kind] for block in seen.paired]
-    names = words([value.get("name") if isinstance(value, dict) else "" for value in values])
+    names = words([value.get("name") if isinstance(value, dict) else "" for _, value in seen.paired])
     bad = misfits(names, _NAME)
-    return (seen.find(block) for block, name in zip(seen.paired, names, strict=True) if name in bad)
+    return (seen.find(block) for (block, _), name in zip(seen.paired, names, strict=True) if name in bad)
 
 
 def _payloads(seen: Contents) -> Iterator[Finding]:
-    for block in seen.paired:
-        field, value = _OBJECTS[block.kind], block.body[block.kind]
+    for block, value in seen.paired:
+        field = _OBJECTS[block.kind]
         if isinstance(value, dict) and field in value and not isinstance(value[field], dict):
             yield seen.find(block, field=field)
 

@@ -147,6 +147,10 @@ def steps(messages: Sequence[Message], conversion: Conversion) -> list[Step]:
         if not conversion.cleaner.are_clean(parts):
             parts = conversion.cleaned(index, parts)
         fits = parts and _HOME[role].issuperset(map(type, parts))
+        if fits and role is not TOOL:  # as most
+            found.append(Step(index, role, parts))
+            told = None
+            continue
         for step in (Step(index, role, parts),) if fits else _split(index, role, parts, conversion):
             if step.role is not TOOL:
                 told = None
