@@ -479,6 +479,14 @@ def test_retries_drop_what_the_provider_refused():
     assert show(clean("ANT", *stored, options=Options(drop_prior_thinking=True))) == 'U"q"|A"a"|U"z"'
 
 
+@pytest.mark.parametrize(("tools", "required"), [(None, True), (("read",), False)])
+def test_sanitised_messages_say_that_tools_must_be_declared(tools, required):
+    asked = [U("q"), A(call("c1")), R("c1", "x"), U("z")]
+    assert clean("BED", *asked, tools=tools).hints.tool_config_required is required
+    assert not clean("BED", U("q"), tools=tools).hints.tool_config_required
+    assert not clean("ANT", *asked, tools=tools).hints.tool_config_required
+
+
 def test_a_synthetic_result_is_marked_and_explained():
     found = clean("CC", U("q"), A(call("c1", "exec")))
     assert show(found) == f'U"q"|A[c1 exec]|R? c1 "{MISSING}"'
