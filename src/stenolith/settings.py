@@ -208,7 +208,7 @@ class Settings(BaseSettings):
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # the signature is pydantic's
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # as above
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let arguments beat the environment, and the environment beat the file."""
         if isinstance(env_settings, EnvSettingsSource):

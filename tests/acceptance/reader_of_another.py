@@ -21,7 +21,7 @@ def told(words: list[str], home: str) -> list[object]:
     os.environ["STENOLITH_HOME"] = home
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(words)
-    return [code, out.buffer.getvalue().decode(), err.getvalue()]  # type: ignore[attr-defined]
+    return [code, out.buffer.getvalue().decode(), err.getvalue()]
 
 
 def main(warm: str, home: str) -> None:

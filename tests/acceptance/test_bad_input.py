@@ -570,7 +570,7 @@ async def test_hostile_values_in_the_library_are_refused_in_words(plain: Setting
             memory.remember("I like x", scope=U1, expires_at=1),
             memory.remember("", scope=U1),
             memory.list("atoms", scope=U1, limit=0),
-            memory.search("nothing", "x", scope=U1),  # type: ignore[arg-type]  # the point of the test
+            memory.search("nothing", "x", scope=U1),
             memory.rebuild("everything"),
             memory.capture([said("user", "x", 1)], scope=Scope()),
             memory.recall("x", scope=Scope(user="")),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,8 +23,7 @@ OTHER = Scope(user="ana", session_key="other")
 
 
 async def test_W01_a_model_down_for_a_thousand_turns_loses_none_and_repeats_none(settings: Settings) -> None:
-    some = lambda prompt: parrot(prompt, every=4)  # noqa: E731
-    clock, scripted = FrozenClock(), model(some)
+    clock, scripted = FrozenClock(), model(partial(parrot, every=4))
     troubled = TroubledModel(scripted, broken=True)
     async with Memory.open(settings=with_model(settings), model=troubled, now=clock) as memory:
         for start in range(0, 1000, 20):
@@ -126,7 +126,7 @@ async def test_W03_a_worker_that_is_cut_off_hands_back_what_it_was_reading(setti
     async with Memory.open(settings=with_model(settings, every_turns=1), model=slow) as memory:
         serving = asyncio.create_task(memory.serve(asyncio.Event()))
         await memory.capture(turns([1], int(time.time() * 1000)), scope=ME)
-        while not slow.asked:  # noqa: ASYNC110
+        while not slow.asked:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0.01)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

@@ -51,8 +51,7 @@ def parrot(prompt: Prompt) -> Said:
 
 
 def model(extract: Any = parrot, arbiter: Any = ({"decisions": []},) * 50) -> ScriptedModel:
-    quiet = lambda _prompt: {"edits": [], "lines": []}  # noqa: E731
-    return ScriptedModel({"extract": extract, "arbiter": arbiter, "*": quiet})
+    return ScriptedModel({"extract": extract, "arbiter": arbiter, "*": lambda _prompt: {"edits": [], "lines": []}})
 
 
 async def test_C01_the_newer_of_two_opposite_statements_survives(home: Home) -> None:

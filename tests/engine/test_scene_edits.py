@@ -353,8 +353,7 @@ async def test_a_title_of_the_persons_own_survives_forgetting_unless_it_repeats_
 
 
 async def test_the_summary_is_the_persons_until_a_line_goes(home: Home) -> None:
-    own = lambda page: re.sub(r"^> .*$", "> All about our gateway.", page, flags=re.MULTILINE)  # noqa: E731
-    await edit(home, own)
+    await edit(home, lambda page: re.sub(r"^> .*$", "> All about our gateway.", page, flags=re.MULTILINE))
     for scripted in (None, model(dossier=put_together), model(dossier=undo_everything)):
         await settle(home, scripted)
         assert "> All about our gateway.\n" in (await page_of(home))[1]

@@ -25,7 +25,7 @@ async def owner(database: Database) -> int:
 
 
 def request(key: str, kind: str = "distill", **given: object) -> JobRequest:
-    return JobRequest(kind=kind, key=key, **given)  # type: ignore[arg-type]
+    return JobRequest(kind=kind, key=key, **given)
 
 
 def writer(database: Database, seen: list[str]) -> Handler:

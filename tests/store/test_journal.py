@@ -72,7 +72,7 @@ async def made(database: Database) -> Callable[..., Record]:
             distillable=True,
             journal_day=day,
         )
-        return replace(record, **given_)  # type: ignore[arg-type]
+        return replace(record, **given_)
 
     return make
 

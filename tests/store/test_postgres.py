@@ -40,8 +40,8 @@ from stenolith.testing.search import World
 from stenolith.testing.stores import draft, filing
 
 psycopg = pytest.importorskip("psycopg", reason="the extra stenolith[postgres] is not installed here")
-from stenolith.store.postgres import PostgresDatabase, open_postgres, translate  # noqa: E402
-from stenolith.testing.postgres import create_database  # noqa: E402
+from stenolith.store.postgres import PostgresDatabase, open_postgres, translate  # noqa: E402  # psycopg may be missing
+from stenolith.testing.postgres import create_database  # noqa: E402  # as above
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 
@@ -508,7 +508,7 @@ async def test_a_request_that_changes_nothing_wakes_nobody(postgres: PostgresDat
         await asyncio.sleep(0.01)
     for key in ("a", "a", "a", "b"):
         await jobs.enqueue(owner, JobRequest(kind="distill", key=key, run_after=5))
-    while len(heard) < 3:  # noqa: ASYNC110
+    while len(heard) < 3:  # noqa: ASYNC110  # as above
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)
     task.cancel()
