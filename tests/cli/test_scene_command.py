@@ -141,3 +141,27 @@ def test_an_editor_that_brings_nothing_back(shell: Shell, scene: str, editor, co
     assert (done, told in shown) == (code, True), shown
     assert len(list((shell.home / "edits").rglob("*.md"))) == kept
     assert "restarted at noon." in shell("scene", scene).out
+
+
+def test_a_scene_that_was_merged_away_is_found_and_says_so(shell: Shell, scene: str) -> None:
+    """As the library does it: `tests/engine/test_shaping.py`."""
+    import asyncio
+
+    from stenolith import Memory, Scope
+    from stenolith.settings import load
+    from stenolith.store.scenes import SceneDraft
+
+    async def merge() -> None:
+        async with Memory.open(settings=load()) as memory:
+            owner = await memory._house.owners.find(Scope())
+            (kept,) = await memory._house.scenes.listing(owner)
+            old = await memory._house.scenes.put(owner, SceneDraft(name="old", title="Old", lines=kept.lines), "rules")
+            await memory._house.scenes.redirect(owner, old.id, kept.id)
+
+    asyncio.run(merge())
+    for command in ("scene", "show"):
+        done = shell(command, "old")
+        assert done.code == 0
+        assert "'old' was merged into this scene" in done.err
+        assert shell(command, "old", "--json").json["redirected_from"] == "old"
+        assert shell(command, scene).err == ""
