@@ -143,7 +143,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search found. *total* counts everything that matched, *degraded* what could not look."""
+    """What a search found.
+
+    *total* counts what matched among the rows that were scored: those with the rarest words and the nearest ones,
+    some hundreds at most, so beyond a hundred it is a lower bound.  *degraded* says what could not look.
+    """
 
     items: tuple[Item, ...]
     total: int
