@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from lint_rows import check_found, rows
 
 from stenolith.errors import InvalidInput
 from stenolith.replay.lint import codes, lint
@@ -136,25 +137,15 @@ RESPONSES = [
 ]  # fmt: skip
 
 
-def _rows():
-    for api, table in ((CHT, CHAT), (MIS, MISTRAL), (RSP, RESPONSES)):
-        for code, bad, path, words, good, *who in table:
-            provider, model = who or ("", "")
-            yield pytest.param(api, provider, model, (code, bad, path, words, good), id=f"{code}-{words[:24]}")
+ROWS = list(rows((CHT, CHAT), (MIS, MISTRAL), (RSP, RESPONSES)))
 
 
-@pytest.mark.parametrize(("api", "provider", "model", "row"), list(_rows()))
+@pytest.mark.parametrize(("api", "provider", "model", "row"), ROWS)
 def test_a_rule_finds_what_it_names_and_nothing_else(api, provider, model, row):
-    code, bad, path, words, _ = row
-    found = lint(api, bad, provider=provider, model=model)
-    mine = [violation for violation in found if violation.code == code and words in violation.message]
-    assert len(mine) >= 1, found
-    if path is not None:
-        assert {violation.code for violation in found} == {code}, found
-        assert mine[0].path == path
+    check_found(api, provider, model, row)
 
 
-@pytest.mark.parametrize(("api", "provider", "model", "row"), list(_rows()))
+@pytest.mark.parametrize(("api", "provider", "model", "row"), ROWS)
 def test_the_near_miss_passes(api, provider, model, row):
     assert lint(api, row[4], provider=provider, model=model) == []
 
