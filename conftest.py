@@ -10,7 +10,11 @@ from typing import Any
 from sybil import Sybil
 from sybil.parsers.rest import DocTestParser
 
-_QUIET = {"STENOLITH_EMBEDDER__KIND": "none", "STENOLITH_TIMEZONE": "Asia/Shanghai"}
+_QUIET = {
+    "STENOLITH_EMBEDDER__KIND": "none",
+    "STENOLITH_TIMEZONE": "Asia/Shanghai",
+    "STENOLITH_RECALL__DEADLINE_MS": "10000",
+}
 
 
 def _set_up(namespace: dict[str, Any]) -> None:

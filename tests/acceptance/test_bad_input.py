@@ -390,7 +390,8 @@ def test_records_come_back_when_only_the_daily_files_are_left(shell: Shell) -> N
 )
 def test_a_misspelt_setting_is_named_with_its_file(shell: Shell, monkeypatch, toml: bytes, sentence: str) -> None:
     shell("remember", "I prefer tea")
-    monkeypatch.delenv("STENOLITH_TIMEZONE")
+    for name in ("STENOLITH_TIMEZONE", "STENOLITH_RECALL__DEADLINE_MS"):
+        monkeypatch.delenv(name)
     (shell.home / "stenolith.toml").write_bytes(toml)
     done = shell("recall", "tea")
     _is_clear(done, 2, sentence)
