@@ -32,12 +32,16 @@ class Asked:
 
 @dataclass(slots=True)
 class Bench:
-    """A home being filled; *names* maps each record to the name that its data set gives the message."""
+    """A home being filled; *names* maps each record to the name that its data set gives the message.
+
+    *degraded* counts the questions that an arm was too late for: on a busy machine a ranking is not the best one.
+    """
 
     memory: Memory
     layer: str
     names: dict[str, str] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    degraded: int = 0
 
     async def tell(self, scope: Scope, messages: Sequence[Message], names: Sequence[str]) -> None:
         """Capture one session; skipped messages have no record and cannot be found."""
@@ -53,12 +57,12 @@ class Bench:
             context = await self.memory.recall(
                 asked.query, scope=asked.scope, limit=DEPTH, budget=1_000_000, deadline_ms=10_000
             )
-            items = context.to_dict()["items"]
+            items, degraded = context.to_dict()["items"], context.report.degraded
         else:
-            items = (await self.memory.search(SEARCHED[self.layer], asked.query, scope=asked.scope, limit=DEPTH))[
-                "items"
-            ]
+            found = await self.memory.search(SEARCHED[self.layer], asked.query, scope=asked.scope, limit=DEPTH)
+            items, degraded = found["items"], found["degraded"]
         self.seconds.append(time.perf_counter() - started)
+        self.degraded += bool(degraded)
         return [named for item in items if (named := self._names_of(item))]
 
     def _names_of(self, item: Mapping[str, Any]) -> list[str]:
@@ -110,4 +114,5 @@ def finish(bench: Bench, rankings: Any, options: argparse.Namespace) -> None:
     options.out.write_text(json.dumps(rankings, ensure_ascii=False), encoding="utf-8")
     ordered = sorted(bench.seconds)
     middle, high = ordered[len(ordered) // 2] * 1000, ordered[int(len(ordered) * 0.95)] * 1000
-    print(f"{len(ordered)} questions, p50 {middle:.1f} ms, p95 {high:.1f} ms -> {options.out}", file=sys.stderr)
+    late = f", {bench.degraded} answered without all arms" if bench.degraded else ""
+    print(f"{len(ordered)} questions, p50 {middle:.1f} ms, p95 {high:.1f} ms{late} -> {options.out}", file=sys.stderr)
