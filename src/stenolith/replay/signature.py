@@ -33,6 +33,7 @@ def is_base64(text: str) -> bool:
 
 def is_signature(value: Any) -> TypeGuard[str]:
     """Say whether *value* can be a signature: base64 text that is not cut off and not another API's id."""
-    if not isinstance(value, str) or value.startswith(_FOREIGN) or not is_base64(value):
+    if not isinstance(value, str) or not is_base64(value) or value.startswith(_FOREIGN):
         return False
-    return len(value.rstrip("=")) % 4 != 1
+    letters = len(value) if value[-1] != "=" else len(value.rstrip("="))
+    return letters % 4 != 1

@@ -61,11 +61,11 @@ def _empty(seen: Blocks) -> Iterator[Finding]:
 
 
 def _blank(seen: Blocks) -> Iterator[Finding]:
+    hollow = [piece for _, _, piece in seen.inner if "text" in piece and is_blank(piece["text"])]
     for block in seen.blocks:
-        if block.kind == "text":
-            if is_blank(block.body.get("text")):
-                yield seen.find(block)
-        elif block.kind == "toolResult":
+        if block.kind == "text" and is_blank(block.body.get("text")):
+            yield seen.find(block)
+        if hollow and block.kind == "toolResult":
             yield from _blank_inside(seen, block)
     for at, piece in enumerate(entries(seen.payload.get("system"))):
         if "text" in piece and is_blank(piece["text"]):

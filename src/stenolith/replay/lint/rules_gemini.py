@@ -35,6 +35,8 @@ _DATA: Final = (
     "text",
 )
 
+_BESIDE_TEXT: Final = frozenset(_DATA) - {"text"}
+
 
 def read(contents: Sequence[Mapping[str, Any]]) -> list[list[Block]]:
     """Split contents into parts; the kind of a part is the field that is set."""
@@ -45,7 +47,7 @@ def read(contents: Sequence[Mapping[str, Any]]) -> list[list[Block]]:
 
 
 def _kind(body: Mapping[str, Any]) -> str:
-    if len(body) == 1 and "text" in body:  # as most
+    if "text" in body and _BESIDE_TEXT.isdisjoint(body):  # as most
         return "text"
     for kind in _DATA:
         if kind in body:
