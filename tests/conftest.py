@@ -30,7 +30,8 @@ def pytest_report_header() -> str:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no arm of a recall be late because the machine is busy; tests of lateness name their deadline."""
-    monkeypatch.setenv("STENOLITH_RECALL__DEADLINE_MS", "10000")
+    for name in ("DEADLINE_MS", "SEARCH_DEADLINE_MS"):
+        monkeypatch.setenv(f"STENOLITH_RECALL__{name}", "10000")
 
 
 @pytest.fixture(params=sorted(BACKENDS))

@@ -48,6 +48,8 @@ class RecallSettings(_Group):
 
     deadline_ms: int = Field(default=400, ge=1)
     """Milliseconds after which late arms are left out."""
+    search_deadline_ms: int = Field(default=2000, ge=1)
+    """The same for a search: somebody waits for it, but no model does."""
     limit: int = Field(default=8, ge=1, le=200)
     """Atoms offered to the model beside its question."""
     budget_chars: int = Field(default=6000, ge=200)

@@ -84,7 +84,9 @@ class Bench:
         self, owner: int, query: str, layer: Layer = Layer.ATOM, limit: int = 10, **given: object
     ) -> SearchResult:
         conditions = Filter(now_ms=self.world.clock(), **given)
-        return await self.searcher.search(owner, Inquiry(layer=layer, query=query, conditions=conditions, limit=limit))
+        return await self.searcher.search(
+            owner, Inquiry(layer=layer, query=query, conditions=conditions, limit=limit, deadline_ms=10_000)
+        )
 
     async def close(self) -> None:
         await self.recaller.close()

@@ -57,7 +57,10 @@ class Asking:
         if layer not in LAYERS:
             raise InvalidInput(f"what can be searched: {', '.join(LAYERS)}; got {layer!r}")
         _check_limit(limit)
-        inquiry = Inquiry(layer=LAYERS[layer], query=mended(query), conditions=filters, limit=limit)
+        patience = self._house.settings.recall.search_deadline_ms
+        inquiry = Inquiry(
+            layer=LAYERS[layer], query=mended(query), conditions=filters, limit=limit, deadline_ms=patience
+        )
         return (await self._search.search(await self._house.owners.find(scope), inquiry)).to_dict()
 
 

@@ -17,7 +17,6 @@ from stenolith.recall.race import Arm, Finish, Found, Race
 from stenolith.recall.readback import Reader, Wanted, heirs_of
 from stenolith.store.search import Filter, Layer
 
-DEADLINE_MS: Final = 2000
 _WORDS_SHARE: Final = 0.7
 
 
@@ -29,7 +28,7 @@ class Inquiry:
     query: str
     conditions: Filter
     limit: int = 10
-    deadline_ms: int = DEADLINE_MS
+    deadline_ms: int
 
 
 class Search:
