@@ -97,9 +97,9 @@ def main() -> None:
     short, long = session(2000), session(100_000)
     for name, target in TARGETS.items():
         lone = cpu(lambda target=target: replay(short, target), 7)
-        half = cpu(lambda target=target: replay(long[:50_000], target), 1)
-        whole = cpu(lambda target=target: replay(long, target), 1)
-        passes = cpu(lambda target=target: sanitise(long, target), 1)
+        half = cpu(lambda target=target: replay(long[:50_000], target))
+        whole = cpu(lambda target=target: replay(long, target))
+        passes = cpu(lambda target=target: sanitise(long, target))
         print(
             f"{name:10s} 2,000: {lone * 1e3:5.1f} ms   50,000: {half:5.2f} s   100,000: {whole:5.2f} s"
             f"   (passes alone {passes:5.2f} s)"
