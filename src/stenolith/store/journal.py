@@ -2,8 +2,9 @@
 
 The database is the authority.  A line is written after its record is committed; a record whose line
 could not be written keeps ``journaled = 0`` and is caught up later, so a crash between the two loses
-nothing and writes nothing twice.  One lock file serves all processes of the home.  Never call these
-methods inside a transaction: a writer that waits for the lock would keep every other writer waiting.
+nothing and writes nothing twice.  One lock file serves all processes of the home, and is taken before
+a transaction begins: never call these methods inside one, a writer that waits for the lock would keep
+every other writer waiting.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from filelock import AsyncFileLock
@@ -86,15 +88,18 @@ class Journal:
         """
         try:
             async with self._locked():
-                missing = await self._unwritten([record.record_id for record in records])
-                warnings = []
-                for day, group in _by_day(records, missing).items():
-                    file = DayFile(self._folder, day)
-                    warnings += await asyncio.to_thread(file.append, [line_of(one) for one in group], durable=False)
-                    await self._mark([record.record_id for record in group])
-                return warnings
+                return await self._database.atomically(partial(self._append, records))
         except Exception as error:  # noqa: BLE001  # a projection never makes a write fail
             return [f"the day file was not written and will be caught up: {error or type(error).__name__}"]
+
+    async def _append(self, records: Sequence[Record]) -> list[str]:
+        # Lines that stand although the transaction failed are recognised when they are caught up.
+        missing = await self._unwritten([record.record_id for record in records])
+        warnings = []
+        for day, group in _by_day(records, missing).items():
+            warnings += DayFile(self._folder, day).append([line_of(one) for one in group], durable=False)
+            await self._mark([record.record_id for record in group])
+        return warnings
 
     async def catch_up(self) -> CatchUp:
         """Write the lines of all records that have none yet, each once, and wait for the disk."""
