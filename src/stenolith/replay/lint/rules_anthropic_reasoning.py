@@ -24,7 +24,7 @@ _FIELDS: Final = {"thinking": {"type", "thinking", "signature"}, "redacted_think
 
 def _thinks(seen: Blocks) -> bool:
     setting = seen.payload.get("thinking")
-    return isinstance(setting, dict) and setting.get("type") in {"enabled", "adaptive"}
+    return isinstance(setting, dict) and word(setting.get("type")) in {"enabled", "adaptive"}
 
 
 def last_is_assistant(seen: Blocks) -> bool:
