@@ -60,7 +60,7 @@ async def test_a_record_of_megabytes_takes_no_more_of_the_loop_than_a_page(memor
 
         taken[size] = await _busy(ask)
     # Fifty times the text; before, one such recall took seconds and its search did not come back in time.
-    assert taken[MEGABYTES] < 4 * taken[PAGE] + 0.02
+    assert taken[MEGABYTES] < 4 * max(taken[PAGE], 0.02)
 
 
 @pytest.mark.parametrize("kind", ["english", "chinese"])
@@ -89,17 +89,22 @@ async def test_a_question_of_megabytes_takes_no_more_of_the_loop_than_a_page(mem
     await memory.capture([_said("The staging gateway listens on port 8443." + _words(5000), 1)], scope=SCOPE)
     page = await _busy(lambda: memory.recall(question[:4000], scope=SCOPE))
     whole = await _busy(lambda: memory.recall(question, scope=SCOPE))
-    assert whole < 4 * page + 0.02
+    assert whole < 4 * max(page, 0.02)
     assert not (await memory.recall(question, scope=SCOPE)).report.degraded
 
 
 @pytest.mark.parametrize("kind", ["english", "one line without blanks"])
 async def test_a_statement_of_megabytes_is_refused_before_it_is_read(memory: Memory, kind: str) -> None:
-    async def put(size: int) -> None:
-        with pytest.raises(Refused, match=f"2000 characters at most, this has {size}"):
-            await memory.remember("b" * (size - len(text := PASTED[kind](size))) + text, scope=SCOPE)
+    taken = {}
+    for size in (2001, MEGABYTES):
+        text = PASTED[kind](size).ljust(size, "b")
 
-    assert await _busy(lambda: put(MEGABYTES)) < 4 * await _busy(lambda: put(2001)) + 0.02
+        async def put(text: str = text) -> None:
+            with pytest.raises(Refused, match=f"2000 characters at most, this has {len(text)}"):
+                await memory.remember(text, scope=SCOPE)
+
+        taken[size] = await _busy(put)
+    assert taken[MEGABYTES] < 4 * max(taken[2001], 0.01)
     assert (await memory.list("records", scope=SCOPE))["items"] == []
 
 

@@ -326,6 +326,22 @@ async def test_one_key_is_waited_for_until_the_lease_of_a_dead_worker_ends(datab
     assert (report.done, report.pending, seen) == ({"distill": 1}, 0, ["mine"])
 
 
+async def test_one_key_is_waited_for_until_its_handler_has_ended(database: Database, owner: int) -> None:
+    """The queue counts a job as done from its commit on; what its handler does behind that is not cut off."""
+    jobs = Jobs(database)
+    seen: list[str] = []
+
+    async def handle(lease: Lease) -> None:
+        async with lease.commit({}):
+            seen.append("written")
+        await asyncio.sleep(0.15)
+        seen.append("told")
+
+    await jobs.enqueue(owner, request("mine"))
+    report = await Worker(jobs, {"distill": handle}, QUICK).run_key("distill", owner, "mine")
+    assert (report.done, report.pending, seen) == ({"distill": 1}, 0, ["written", "told"])
+
+
 async def test_steps_survive_a_failure_that_comes_after_them(database: Database, owner: int) -> None:
     """The cursor says what was really processed, and the next attempt goes on from there."""
     clock = FrozenClock()

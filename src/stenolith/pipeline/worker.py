@@ -178,7 +178,8 @@ class Worker:
         idle = 0
         try:
             # Two looks: between a claim that finds the key busy and the next question, whoever was busy may have ended.
-            while idle < 2 and await self._jobs.outstanding(owner_id, kind, key):
+            # A job of ours that the queue counts as done may still be at what comes after its commit.
+            while crew.running or (idle < 2 and await self._jobs.outstanding(owner_id, kind, key)):
                 for job in [] if crew.running else await self._jobs.claim(claim):
                     crew.start(job)
                 if crew.running or await self._jobs.is_running(owner_id, kind, key):
