@@ -86,8 +86,14 @@ def test_another_subject_or_property_or_none_replaces_nothing(change):
     assert decide(draft("We use MySQL", **{**DATABASE, **change}), atom("We use Postgres", **DATABASE)) == ("add", None)
 
 
-def test_a_correction_without_a_property_replaces_nothing():
-    assert decide(draft("No longer Redis", corrects=True), atom("We use Redis")) == ("add", None)
+def test_a_correction_without_a_property_replaces_the_one_claim_that_its_words_mean():
+    new = draft("We no longer use Redis for caching", corrects=True)
+    used = atom("We use Redis for caching", "a1")
+    assert decide(new, used, atom("The API runs on Hetzner", "a2")) == ("supersede", "a1")
+    assert decide(replace(new, corrects=False), used) == ("add", None)
+    assert decide(new, used, atom("Redis does the caching of pages", "a2")) == ("add", None)  # which one is meant?
+    assert decide(new, replace(used, subject="billing")) == ("add", None)
+    assert decide(new, replace(used, kind=Kind.EVENT)) == ("add", None)
 
 
 def test_the_kind_may_change_when_the_property_is_the_same():

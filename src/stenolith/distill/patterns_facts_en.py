@@ -56,7 +56,8 @@ _PROPERTY: Final = (
     r"(?P<a>(?:default |main |primary |target |base |release )?(?:branch|port|ssh port|database|db|package manager|"
     r"region|cluster|version|time ?zone|language|framework|queue|message broker|cache|repo(?:sitory)?|domain|"
     r"host(?:name)?|linter|formatter|ci|stack|cloud provider|test runner|build tool|frontend|backend|editor|shell|"
-    r"os|operating system|bundler|orm|licen[sc]e|(?:api )?rate limit|timeout|quota|retention(?: period)?|team size))"
+    r"os|operating system|bundler|orm|licen[sc]e|(?:api )?rate limit|timeout|quota|retention(?: period)?|team size|"
+    r"(?:deploy(?:ment)?|release|launch|review|planning|retro|meeting|pay) day))"
 )
 _OWNER: Final = r"(?:(?P<s>[\w-]+(?: [\w-]+)?)(?:'s)? )??"
 # A value looks like one: a digit, a capital, a dot; a plain word only at the end ("trunk", not "already in use").
@@ -83,6 +84,12 @@ FACTS: Final[Table] = rows(
     Kind.FACT,
     "uses|runs|listens on| on |stack|i |i'|i’|my |we |we'|we’|our |the |this |all ",
     (HEALTH, rf"{_AM} (?:(?!not\b)\w+ )?allergic to (?P<v>[^,.;]{{2,40}})", ("user", "allergy {v}")),
+    (
+        HEALTH,
+        rf"(?:\bactually,? {_AM} not|{_AM} no longer) allergic to (?P<v>[^,.;]{{2,40}})",
+        ("user", "allergy {v}"),
+        True,
+    ),
     (HEALTH, rf"{_HAVE} (?:had |get |suffer from )?(?:got )?{_DISEASE}\b", SPEAKER),
     (HEALTH, rf"{_KIN} (?:is (?:(?!not\b)\w+ )?allergic to|has (?:had )?{_DISEASE})\b[^,.;]*", ("user's {s}", "")),
     (
@@ -96,7 +103,7 @@ FACTS: Final[Table] = rows(
     (HEALTH, rf"{_AM} (?:actually |also )?{_TRAIT}(?![\w-])", SPEAKER),
     (CORE, r"\bmy name(?:'s| is) (?P<v>[\w'’. -]{2,40})", ("user", "name")),
     (CORE, rf"{_KIN}(?:(?:'s|’s) name is| is (?:called|named)) [^,.;]{{2,40}}", ("user's {s}", "name")),
-    (CORE, rf"\bmy (?P<s>{PEOPLE_EN}) is (?-i:[A-Z][a-z]+)(?!['’\w])", ("user's {s}", "")),
+    (CORE, rf"\bmy (?P<s>{PEOPLE_EN}) is (?-i:[A-Z][a-z]+)(?!['’\w])", ("user's {s}", "who")),
     (
         CORE,
         (

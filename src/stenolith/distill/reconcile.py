@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from stenolith.distill.relations import related, same_subject
 from stenolith.model.atom import Atom, AtomDraft, AtomStatus, Kind
 from stenolith.model.text import query_terms
 
 Action = Literal["add", "add_source", "supersede", "skip"]
 
 _SINGLE: Final = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.CONSTRAINT, Kind.DECISION, Kind.INSTRUCTION})
-_SEVERAL: Final = frozenset({"language", "cloud", "browser", "operating system", "chat app", "notes app"})
+_SEVERAL: Final = frozenset({"language", "cloud", "browser", "operating system", "chat app", "notes app", "who"})
 """Properties of which several values hold at once: only what says "no longer" or "instead" replaces one."""
 _RETOLD: Final = 0.6
 """Share of the shorter text's terms that two tellings of one claim have in common; our own choice."""
@@ -72,7 +73,8 @@ def reconcile(drafts: Sequence[AtomDraft], candidates: Sequence[Atom]) -> list[D
     """Decide what happens to each draft, in order, given the atoms it may touch.
 
     *candidates* may be in any status and need not be complete in anything but: atoms with the same
-    normal form, atoms with the same subject and attribute, atoms that cite the same records.
+    normal form, atoms with the same subject and attribute, atoms that cite the same records; for a
+    draft that corrects something, atoms with words of it.
     Applied in order the decisions also settle drafts among themselves.
     """
     known = [_of_atom(atom) for atom in candidates]
@@ -101,6 +103,7 @@ def _decide(draft: AtomDraft, known: Sequence[_Known]) -> Decision:
     if any(_retold(one, new) for one in known):
         return Decision(action="skip", draft=draft, reason="this record already told the same in other words")
     rivals = [one for one in known if one.active and _contradicts(new, one, corrects=draft.corrects)]
+    rivals = rivals or (_corrected(new, known) if draft.corrects else [])
     if not rivals:
         return Decision(action="add", draft=draft, reason="new")
     newest = max(rivals, key=lambda one: one.since or 0)
@@ -126,6 +129,21 @@ def _contradicts(new: _Known, old: _Known, *, corrects: bool) -> bool:
         return False  # a rule for this week does not end a lasting one
     several = new.attribute in _SEVERAL or new.kind is old.kind is Kind.CONSTRAINT
     return corrects or not several  # two limits on one thing both hold until somebody says that one does not
+
+
+def _corrected(new: _Known, known: Sequence[_Known]) -> list[_Known]:
+    """Return the one claim that a correction can mean by its words; of several nobody knows which is meant."""
+    found = [
+        old
+        for old in known
+        if old.active
+        and {old.kind, new.kind} <= _SINGLE
+        and not old.records & new.records
+        and (new.ends is None or old.ends is not None)
+        and same_subject(new, old)
+        and related(new, old)
+    ]
+    return found if len(found) == 1 else []
 
 
 def _same_property(one: _Known, other: _Known) -> bool:

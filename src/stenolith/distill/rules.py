@@ -64,6 +64,11 @@ _CHANGED: Final = re.compile(
     r"\bnow (?:use|on|in|live|work|at)\b|\w now[.!]?$",
     re.IGNORECASE | re.ASCII,
 )
+_CORRECTION: Final = re.compile(
+    r"\W*(?:(?:no|wait|sorry|oh|hm+)\b[,，.\s]*)?(?:actually|correction|scratch that)\b|"
+    r"\W*(?:其实|更正|纠正|不对|说错了)",
+    re.IGNORECASE | re.ASCII,
+)
 _PARTIAL: Final = re.compile(
     r"测试(?:里|时|环境|用)|本地|部分|有的|另外|还用|也用|也喜欢|之一|\b(?:for (?!(?:the )?(?:\w+ )?(?:years?|"
     r"months?|weeks?|days?|ages|decades?|long|while|now)\b)(?:the )?\w+|in (?:tests?|ci|staging|dev)|also|too|"
@@ -244,6 +249,6 @@ def _draft(found: _Found, sentence: Piece, utterance: Utterance, zone: tzinfo) -
         occurred_start=found.event.start_ms if found.event else None,
         occurred_end=found.event.end_ms - 1 if found.event else None,
         expires_at=ends,
-        corrects=found.corrects,
+        corrects=found.corrects or _CORRECTION.match(sentence.masked) is not None,
         task_only=task,
     )

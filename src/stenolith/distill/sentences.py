@@ -52,9 +52,10 @@ _CLAUSE: Final = re.compile(
 _FILLER: Final = re.compile(
     r"(?:(?:不好意思|对了|另外(?:说一句|再说一句)?|顺便(?:说一?[句下]|提一?[句下])?|提醒一?下(?:你|大家)?|"
     r"跟你说(?:一?下|个事)?|说实话|老实说|坦白说|其实|嗯+|哦+|啊|好的?|话说|补充一[下点句]|请?(?:你|帮我)?(?:记住|"
-    r"记一?下|记着)|注意|说明一下|哎|唉)(?:[，,：:！!、 ]+|(?=我|现在|以后|线|测))|(?:by the way|btw|fyi|"
+    r"记一?下|记着)|注意|说明一下|更正(?:一下)?|纠正一下|哎|唉)(?:[，,：:！!、 ]+|(?=我|现在|以后|线|测))|"
+    r"(?:by the way|btw|fyi|"
     r"heads[- ]?up|just so you know|so you know|for the record|(?:please )?remember(?: that)?|"
-    r"(?:please )?note(?: that)?|please|also|well|so|ok(?:ay)?|honestly|oh|and|hey|hi|quick note|reminder|"
+    r"(?:please )?note(?: that)?|please|also|well|so|ok(?:ay)?|honestly|oh|and|hey|hi|quick note|reminder|correction|"
     r"to be honest|tbh|anyway|yeah|yes|sorry|frankly|important)(?:\s*[,:;!.-]\s*|\s+))",
     re.IGNORECASE,
 )

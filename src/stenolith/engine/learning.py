@@ -34,6 +34,8 @@ WINDOW = 200
 PERSONA_DELAY_MS = 10_000
 """How long the persona waits after changed scenes."""
 EMBED_BATCH = 64
+ALIKE = 24
+"""Known atoms that a correction is held against, those that share most with it."""
 REPLANS = 3
 """How often scenes are planned anew when atoms change meanwhile, before captures are made to wait."""
 
@@ -108,11 +110,16 @@ class Learning:
                 await self._projections.follow(owner_id, await self.apply(owner_id, decision, record))
 
     async def _candidates(self, owner_id: int, draft: AtomDraft) -> list[Atom]:
-        """Return what *draft* may repeat, replace or re-tell: same words, same property, same evidence."""
+        """Return what *draft* may repeat, replace or re-tell: same words, same property, same evidence.
+
+        A correction may mean what shares some of its words.
+        """
         atoms, form = self._house.atoms, normal_form(draft.text)
         near = await atoms.candidates(owner_id, draft, form)
         told = await atoms.by_record(owner_id, [source.record_id for source in draft.sources])
-        return list({atom.id: atom for atom in (*near, *told)}.values())
+        alike = await self._projections.similar_atoms(owner_id, draft.text, ALIKE) if draft.corrects else []
+        meant = await atoms.get(owner_id, alike)
+        return list({atom.id: atom for atom in (*near, *told, *meant)}.values())
 
     async def apply(self, owner_id: int, decision: Decision, record: Record | None) -> AtomChange:
         """Carry out one decision; joins the open transaction."""
