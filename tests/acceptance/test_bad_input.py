@@ -442,7 +442,8 @@ async def test_an_empty_home_is_refused_in_the_library(monkeypatch, tmp_path: Pa
 # -- disks, other users, other processes -----------------------------------------------------------------------------
 
 AS_OTHERS = """
-import json, os, resource, sys
+import json, os, resource, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 from stenolith.cli.app import run
 import stenolith.engine, stenolith.engine.importing, stenolith.interop, stenolith.capture.turn, stenolith.settings
 import stenolith.cli.memory, stenolith.cli.reading, stenolith.cli.transfer, stenolith.cli.upkeep, stenolith.store.sqlite

@@ -131,12 +131,15 @@ def test_more_than_a_command_reads_is_refused_and_not_cut(shell: Shell, tmp_path
     is_refused(shell("replay", large, "--provider", "anthropic"))
 
 
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize(
     "words", [["replay", "-", "--provider", "x"], ["display", "-"], ["lint", "-", "--api", "openai-chat"]]
 )
-def test_a_closed_standard_input_or_output_is_named(tmp_path: Path, words: list[str]) -> None:
+def test_a_closed_standard_input_or_output_is_named(tmp_path: Path, words: list[str], buffered: bool) -> None:
+    """Also when what is left in a buffer cannot be written at the very end."""
     source = Path(__file__).parents[2] / "src"
     environment = {**os.environ, "PYTHONPATH": str(source), "STENOLITH_HOME": str(tmp_path)}
+    environment["PYTHONUNBUFFERED"] = "" if buffered else "1"
     for shut, said in (("<&-", "standard input is closed"), (">/dev/full", "No space left on device")):
         line = f'echo \'[{SAID}]\' | {{ "$0" -m stenolith "$@" {shut}; }}'
         done = subprocess.run(

@@ -92,6 +92,24 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def close_output(code: int) -> int:
+    """Write what is still to be written, and return the exit code: 1 when that fails and nothing has failed before.
+
+    Left to the interpreter a full disk ends in a traceback and the exit code 120.
+    """
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        _give_up_output()
+        return code or _told(error)
+    return code
+
+
+def _give_up_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _wrong(arguments: Sequence[str]) -> str:
     """Say what no command could read, in words."""
     if ("--home", "") in pairwise(arguments) or "--home=" in arguments:
@@ -115,7 +133,7 @@ def _told(error: Exception | KeyboardInterrupt) -> int:
             note("stopped; what was finished is kept, and the command can be run again")
             return 130
         case BrokenPipeError():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _give_up_output()
             return 0
         case OSError():
             why = error.strerror or str(error) or type(error).__name__

@@ -23,6 +23,8 @@ from stenolith.store.jobs import Claim, Job, Jobs, LeaseLost, Waiting
 
 PROGRESS_S = 0.1
 """How often progress is told: counting what is left costs more than a small job."""
+LOOK_AGAIN_S = 0.05
+"""Between two looks at a key on which nobody seems to work; longer than a claim takes."""
 _log = logging.getLogger(__name__)
 
 
@@ -186,7 +188,9 @@ class Worker:
                     idle = 0
                     await self._pause(crew)
                 else:
+                    # A job that another worker is just claiming is neither free nor running yet.
                     idle += 1
+                    await asyncio.sleep(LOOK_AGAIN_S)
             return crew.report(await self._jobs.outstanding(owner_id, kind, key))
         finally:
             await crew.dismiss()
