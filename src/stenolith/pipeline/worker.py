@@ -179,7 +179,7 @@ class Worker:
         )
         idle = 0
         try:
-            # Two looks: between a claim that finds the key busy and the next question, whoever was busy may have ended.
+            # Two looks, a breath apart: who was busy may have ended, and what is being claimed is neither free nor running.
             # A job of ours that the queue counts as done may still be at what comes after its commit.
             while crew.running or (idle < 2 and await self._jobs.outstanding(owner_id, kind, key)):
                 for job in [] if crew.running else await self._jobs.claim(claim):
@@ -188,7 +188,6 @@ class Worker:
                     idle = 0
                     await self._pause(crew)
                 else:
-                    # A job that another worker is just claiming is neither free nor running yet.
                     idle += 1
                     await asyncio.sleep(LOOK_AGAIN_S)
             return crew.report(await self._jobs.outstanding(owner_id, kind, key))
