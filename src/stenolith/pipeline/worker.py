@@ -179,7 +179,7 @@ class Worker:
         )
         idle = 0
         try:
-            # Two looks, a breath apart: who was busy may have ended, and what is being claimed is neither free nor running.
+            # Two looks, a breath apart: who was busy may have ended, and what is being claimed is neither.
             # A job of ours that the queue counts as done may still be at what comes after its commit.
             while crew.running or (idle < 2 and await self._jobs.outstanding(owner_id, kind, key)):
                 for job in [] if crew.running else await self._jobs.claim(claim):
