@@ -120,6 +120,19 @@ async def test_secrets_never_reach_the_disk(memory: Memory, settings: Settings) 
             assert password.encode() not in data, file
 
 
+@pytest.mark.parametrize("times", [True, False])
+async def test_regression_issue_30574_a_message_sent_again_after_a_provider_error_is_one_turn(
+    memory: Memory, times: bool
+) -> None:
+    scope = Scope(session_key="s")
+    asked = said("user", "Deploy the gateway to staging, please.", T0 if times else None)
+    for _ in range(3):
+        await memory.capture(Turn(messages=(asked,), failed=True), scope=scope)
+    done = said("assistant", "Deployed.", T0 + 60_000 if times else None)
+    await memory.capture([asked, done], scope=scope)
+    assert [one.text() for one in await memory.sessions.raw(scope)] == [asked.text(), "Deployed."]
+
+
 async def test_a_failed_turn_is_recorded_and_never_learned_from(memory: Memory) -> None:
     scope = Scope(session_key="s")
     turn = Turn(messages=(said("user", "以后都用简体中文回答我", T0),), failed=True)

@@ -188,7 +188,9 @@ class Failing(Disk):
 
 
 @pytest.mark.parametrize("operation", ["copy", "sync", "replace"])
-def test_t74_when_it_cannot_be_replaced_the_original_stays_and_nothing_is_left(session, operation):
+def test_t74_regression_issue_127222_when_it_cannot_be_replaced_the_original_stays_and_nothing_is_left(
+    session, operation
+):
     path = session(HEADER, USER, BAD)
     report = repair(path, disk=Failing(operation))
     assert (report.repaired, report.reason, report.dropped_lines) == (False, "repair failed: Permission denied", 1)
@@ -586,7 +588,15 @@ def test_a_lock_of_a_living_process_is_respected(session, body, repaired):
         assert repair(path).repaired is (body != "not json")
 
 
-def test_at_most_three_backups_are_left(session):
+def test_regression_issue_119887_nul_bytes_behind_sound_records_are_dropped(session):
+    sound = [HEADER, *[USER, AGENT] * 3][:7]
+    path = session(*sound, b"\0" * 284)
+    assert repair(path).repaired is True
+    assert path.read_bytes() == b"".join(sound)
+    assert repair(path).repaired is False
+
+
+def test_regression_issue_80960_at_most_three_backups_are_left(session):
     path = session(HEADER, USER, BAD)
     for stamp in (11, 7, 9, 10):
         path.with_name(f"{path.name}.bak-1-{stamp}").write_bytes(b"")

@@ -35,7 +35,7 @@ from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.replay.pipeline import replay
 from stenolith.replay.plan import Options
 from stenolith.replay.policy import Reasoning, resolve
-from stenolith.replay.recovery import is_transcript_error
+from stenolith.replay.recovery import Retry, classify, is_transcript_error
 
 
 def names(done):
@@ -342,6 +342,17 @@ def test_regression_issue_15037_a_refused_transcript_is_not_the_providers_failur
     refusal = "messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1"
     assert is_transcript_error("anthropic", 400, refusal)
     assert not is_transcript_error("anthropic", 529, "Overloaded")
+
+
+def test_regression_pydantic_ai_7984_thinking_bound_to_another_prefix_is_dropped_once():
+    said = (
+        "messages.3.content.0: Invalid `signature` in `thinking` block: The block is bound to a different conversation."
+        " Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior`"
+    )
+    hint = classify("anthropic", 400, said, output_started=False)
+    assert hint is not None
+    assert (hint.code, hint.retry) == ("W-ANT-10", Retry.DROP_THINKING)
+    assert classify("anthropic", 400, said, output_started=True) is None  # half an answer is not asked for again
 
 
 def test_every_route_of_these_tests_resolves():
