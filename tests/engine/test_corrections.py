@@ -73,6 +73,37 @@ async def test_a_correction_ends_what_it_corrects_and_nothing_else(quiet, before
         assert [version["text"] for version in history] == [*old, heir]
 
 
+OTHERS = [
+    ("We use Postgres for billing.", "We no longer use Postgres for analytics."),
+    ("My manager is Alice.", "Actually, my sister's manager is Bob."),
+    ("I live in Berlin.", "Actually my parents moved to Munich."),
+    ("项目A的负责人是小李。", "更正：项目B的负责人是小王。"),
+    ("I like tea.", "I no longer like coffee."),
+    ("The staging gateway listens on port 8080.", "Correction: the billing gateway listens on port 9090."),
+    ("Our release day is Friday.", "Actually our deploy day is Monday."),
+    ("我喜欢喝咖啡。", "我不再喝酒了。"),
+    ("我们的数据库用的是 MySQL。", "缓存改成 Redis 了。"),
+    ("I'm allergic to peanuts.", "Actually I'm not allergic to cats."),
+    ("我对花生过敏。", "我其实不对猫过敏。"),
+    ("I prefer dark mode.", "Actually I prefer tabs over spaces."),
+    ("We deploy to Hetzner.", "We no longer deploy on Fridays."),
+    ("Our API runs on Node 22.", "Actually, our worker runs on Python 3.12 now."),
+    ("我们的部署日是周三。", "其实发布日改成周四了。"),
+    ("I work at Acme.", "Actually I used to work at Initech."),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), OTHERS)
+async def test_a_correction_of_something_else_ends_nothing(quiet, before: str, after: str) -> None:
+    async with Memory.open(settings=quiet) as memory:
+        await memory.capture(said(before, T0), scope=SCOPE)
+        await memory.capture(said(after, T0 + DAY), scope=SCOPE)
+        await memory.work()
+        active = {atom["text"] for atom in (await memory.list("atoms", scope=SCOPE))["items"]}
+        assert before in active
+        assert (await memory.list("atoms", scope=SCOPE, status="superseded"))["items"] == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -39,6 +39,13 @@ _QUALIFIED: Final = re.compile(
     rf"|([A-Za-z0-9][\w.-]*)\s*{_CLASS_CN}|([一-鿿]{{2}}){_CLASS_CN}",
     re.ASCII,
 )
+_PURPOSE: Final = re.compile(
+    r"\bfor (?:the |our |my |all )?"
+    r"(?!(?:now|good|ever|example|years?|months?|weeks?|days?|an?)\b)([a-z][\w-]*)"
+    r"|用[来于]([一-鿿]{2})",
+    re.IGNORECASE | re.ASCII,
+)
+"""What something is used for: Redis for caching is not Redis for sessions."""
 _DETERMINERS: Final = """
     the a an our my your this that his her its their every each new old main same whole no any user mobile
     我们 咱们 他们 这个 那个 本次 整个 所有 用户 目前 现在 以后
@@ -149,9 +156,13 @@ def _property(claim: Claim) -> str:
 
 
 def _told_apart(one: str, other: str) -> bool:
-    """Say whether both name a project, team or service, and not the same: "the billing team", "项目 A"."""
-    mine, theirs = _qualifiers(one), _qualifiers(other)
-    return bool(mine) and bool(theirs) and mine.isdisjoint(theirs)
+    """Say whether both name a project, team, service or purpose, and not the same: "项目 A", "for billing"."""
+    named = ((_qualifiers(one), _qualifiers(other)), (_purposes(one), _purposes(other)))
+    return any(mine and theirs and mine.isdisjoint(theirs) for mine, theirs in named)
+
+
+def _purposes(text: str) -> set[str]:
+    return {next(filter(None, names)).casefold() for names in _PURPOSE.findall(text)}
 
 
 def _qualifiers(text: str) -> set[str]:
