@@ -350,33 +350,33 @@ async def test_W22_what_has_expired_is_found_nowhere_and_what_is_deleted_has_no_
     clock = FrozenClock()
     async with Memory.open(settings=settings, now=clock) as memory:
         week = clock() + 7 * DAY
-        kept = await memory.remember("The parcel locker is number 41.", scope=ME, expires_at=week)
+        kept = await memory.remember("The parcel locker is number 41/B.", scope=ME, expires_at=week)
         await memory.remember("The parcel service closes at six.", scope=ME)
         await memory.work()
         clock.advance(8 * DAY)
         for _ in range(2):
             context = await memory.recall("parcel locker number", scope=Scope(user="ana", session_key="new"))
             assert kept["id"] not in [item.id for item in context.items]
-            assert "41" not in context.stable
+            assert "41/B" not in context.stable
             found = await memory.search("memories", "parcel locker", scope=ME)
             assert kept["id"] not in [item["id"] for item in found["items"]]
             assert kept["id"] not in [atom["id"] for atom in await atoms(memory)]
             await memory.work()
-        assert "41" not in "".join(markdown(settings.home).values())
+        assert "41/B" not in "".join(markdown(settings.home).values())
         then = memory.filters(as_of="2026-08-03")
         found = await memory.search("memories", "parcel locker", scope=ME, filters=then)
         assert kept["id"] in [item["id"] for item in found["items"]], "it held then, and whoever asks for then is told"
         await memory.forget([kept["id"]], scope=ME)
         records = (await memory.list("records", scope=ME))["items"]
-        await memory.forget([record["id"] for record in records if "41" in record["text"]], scope=ME)
+        await memory.forget([record["id"] for record in records if "41/B" in record["text"]], scope=ME)
         left = {row["ref_id"] for row in await rows(memory, "SELECT ref_id FROM search_rows")}
         assert kept["id"] not in left
-        assert not {record["id"] for record in records if "41" in record["text"]} & left
+        assert not {record["id"] for record in records if "41/B" in record["text"]} & left
         counts = await rows(
             memory, "SELECT (SELECT COUNT(*) FROM search_rows) AS a, (SELECT COUNT(*) FROM search_fts) AS b"
         )
         assert counts[0]["a"] == counts[0]["b"], "full text and rows agree"
-        assert "41" not in "".join(lines(settings.home))
+        assert "41/B" not in "".join(lines(settings.home))
         assert [check for check in (await memory.doctor())["checks"] if check["problems"]] == []
 
 
