@@ -47,6 +47,8 @@ HABITS = tuple(
     for day, topic in enumerate(("Orion gateway", "Vega billing", "Orion gateway", "Vega billing"))
 )
 """What is said on four days: enough for a line of the persona."""
+ONE_TOPIC = tuple(tuple(text.replace("small", "harbour") for text in day) for day in HABITS)
+"""The same in other words: what a model takes for one topic."""
 Run = Callable[["Life"], Awaitable[Any]]
 
 
@@ -60,6 +62,9 @@ def think(prompt: Prompt) -> Said:
             known = [line["id"] for line in _lines(prompt, "known") if "Graz" in line["text"]]
             new = [line["memory"] for line in _lines(prompt, "new") if "Linz" in line["text"]]
             return {"decisions": [{"memory": one, "action": "supersede", "known": known} for one in new]}
+        case "shelf":
+            about = [line["dossier"] for line in _lines(prompt, "dossiers") if "harbour" in str(line)]
+            return {"merges": [{"dossiers": about}] if len(about) > 1 else []}
         case _:
             return {"edits": [], "lines": []}
 
@@ -221,13 +226,21 @@ async def _before_persona(life: Life) -> None:
     await life.do("scenes", "model")
 
 
+async def _before_shelf(life: Life) -> None:
+    await _on_days(life, ONE_TOPIC)
+
+
 async def _before_portrait(life: Life) -> None:
-    for words in HABITS:
+    await _on_days(life, HABITS)
+    await life.do("persona")
+
+
+async def _on_days(life: Life, days: Sequence[Sequence[str]]) -> None:
+    for words in days:
         life.clock.advance(DAY)
         await life.tell(*words)
     await life.distill()
     await life.do("scenes")
-    await life.do("persona")
 
 
 async def _before_journal(life: Life) -> None:
@@ -246,6 +259,7 @@ STAGES: Mapping[str, tuple[Run, Run]] = {
     "distill": (_before_distill, Life.distill),
     "scenes": (_before_scenes, lambda life: life.do("scenes")),
     "dossier": (_before_dossier, lambda life: life.do("scenes", "model")),
+    "shelf": (_before_shelf, lambda life: life.do("scenes", "model")),
     "persona": (_before_persona, lambda life: life.do("persona")),
     "portrait": (_before_portrait, lambda life: life.do("persona", "model")),
     "embed": (_before_scenes, lambda life: life.do("embed", "record")),
