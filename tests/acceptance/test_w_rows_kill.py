@@ -35,8 +35,6 @@ COUNTED = ("sessions", "messages", "records", "scenes", "persona_lines", "vector
 OF_DAYS = tuple(text for day in HABITS for text in day)
 OF_ONE_TOPIC = tuple(text for day in ONE_TOPIC for text in day)
 STORIES = {"distill": (*STORY, *NEWS), "portrait": OF_DAYS, "shelf": OF_ONE_TOPIC}
-WORDED = {"dossier", "portrait", "shelf"}
-"""Where a model words what rules have written: on PostgreSQL with STENOLITH_LONG=1 only, for a process takes a while."""
 PLACES = {
     "capture": {"before commit", "after commit", "open .jsonl"},
     "distill": {"before commit", "after commit", "asked extract", "asked arbiter"},
@@ -106,8 +104,7 @@ async def heal(settings: Settings, clock: FrozenClock) -> None:
 async def test_W_a_worker_killed_at_every_step_of_every_stage_loses_nothing_and_does_nothing_twice(
     settings: Settings,
 ) -> None:
-    left_out = set() if os.environ.get("STENOLITH_LONG") or not settings.database else WORDED
-    stages = [stage for stage in STAGES if stage not in left_out]
+    stages = list(STAGES)
     given = {"home": str(settings.home), "database": settings.database, "stages": stages}
     deaths = await let_them_die(given)
     for stage in stages:
