@@ -131,3 +131,8 @@ def details(done: Sanitised | Replayed) -> str:
     """All texts that the report holds."""
     changes = done.changes if isinstance(done, Sanitised) else done.report
     return "\n".join(change.detail for change in changes)
+
+
+def call_ids(done: Sanitised) -> list[str]:
+    """Return the ids of every tool call, in order."""
+    return [part.id for message in done.messages for part in message.parts if isinstance(part, ToolCall)]

@@ -17,6 +17,7 @@ from notation import (
     R,
     U,
     call,
+    call_ids,
     clean,
     details,
     origin,
@@ -26,14 +27,10 @@ from notation import (
     think,
 )
 
-from stenolith.model.message import Message, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from stenolith.model.message import Message, Origin, Role, Text, Thinking, ToolResult
 from stenolith.replay.plan import Continuation, Options
 
 STRICT = re.compile(r"[A-Za-z0-9]{1,40}")
-
-
-def ids(done):
-    return [part.id for message in done.messages for part in message.parts if isinstance(part, ToolCall)]
 
 
 def answers(done):
@@ -46,48 +43,53 @@ def turn(*names):
 
 def test_T31_ids_that_differ_in_a_stripped_character_stay_apart():
     found = clean("CC", U("q"), *turn("call_a|b", "call_a:b"))
-    assert ids(found) == ["callab", "callab164e5cbf"]  # section 3.7.1
-    assert answers(found) == ids(found)
+    assert call_ids(found) == ["callab", "callab164e5cbf"]  # section 3.7.1
+    assert answers(found) == call_ids(found)
 
 
 @pytest.mark.parametrize("route", ["CC", "OAI", "ORA"])
 def test_T32_long_ids_with_one_prefix_stay_apart(route):
     stem = "call_" + "a" * 54
     found = clean(route, U("q"), *turn(stem + "123456", stem + "12345"))
-    assert len(set(ids(found))) == 2
-    assert all(len(name) <= 40 for name in ids(found))
-    assert answers(found) == ids(found)
+    assert len(set(call_ids(found))) == 2
+    assert all(len(name) <= 40 for name in call_ids(found))
+    assert answers(found) == call_ids(found)
 
 
 def test_T33_mistral_ids_have_nine_alphanumerics():
     found = clean("MIS", U("q"), *turn("call_abc|item:123", "call_abc|item:456", "x", "!!!"))
-    assert ids(found)[0] == "callabcit"  # section 3.7.2
-    assert len(set(ids(found))) == 4
-    assert all(re.fullmatch("[A-Za-z0-9]{9}", name) for name in ids(found))
-    assert answers(found) == ids(found)
+    assert call_ids(found)[0] == "callabcit"  # section 3.7.2
+    assert len(set(call_ids(found))) == 4
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", name) for name in call_ids(found))
+    assert answers(found) == call_ids(found)
 
 
 def test_C29_mistral_keeps_what_already_fits():
     raw = ["call_PTLP8xhu3uwZk4l3nlnrrJha", "toolu_01Vp", "turn1_0", "turn1-0", "abcdef123"]
-    found = ids(clean("MIS", U("q"), *turn(*raw)))
+    found = call_ids(clean("MIS", U("q"), *turn(*raw)))
     assert found[-1] == "abcdef123"
     assert len(set(found)) == 5
     assert all(re.fullmatch("[A-Za-z0-9]{9}", name) for name in found)
-    assert ids(clean("MIS", U("q"), *turn(*raw))) == found
-    assert ids(clean("ORA", U("q"), *turn(*raw))) == raw
+    assert call_ids(clean("MIS", U("q"), *turn(*raw))) == found
+    assert call_ids(clean("ORA", U("q"), *turn(*raw))) == raw
 
 
 def test_T34_kimi_ids_stay_once():
-    assert ids(clean("CC", U("q"), *turn("functions.read:0"))) == ["functions.read:0"]
+    assert call_ids(clean("CC", U("q"), *turn("functions.read:0"))) == ["functions.read:0"]
     twice = clean("CC", U("q"), *turn("functions.read:0"), *turn("functions.read:0"))
-    assert ids(twice) == ["functions.read:0", "functionsread02"]  # section 3.7.1
-    assert all(re.fullmatch("[A-Za-z0-9]{9}", name) for name in ids(clean("MIS", U("q"), *turn("functions.read:0"))))
+    assert call_ids(twice) == ["functions.read:0", "functionsread02"]  # section 3.7.1
+    assert all(
+        re.fullmatch("[A-Za-z0-9]{9}", name) for name in call_ids(clean("MIS", U("q"), *turn("functions.read:0")))
+    )
 
 
 def test_T35_anthropic_ids_stay_on_anthropic():
-    assert ids(clean("ANT", U("q"), *turn("toolu_01AB_c"))) == ["toolu_01AB_c"]
-    assert ids(clean("ANT", U("q"), *turn("toolu_01AB_c"), *turn("toolu_01AB_c"))) == ["toolu_01AB_c", "toolu01ABc2"]
-    assert ids(clean("CC", U("q"), *turn("toolu_01AB_c"))) == ["toolu01ABc"]
+    assert call_ids(clean("ANT", U("q"), *turn("toolu_01AB_c"))) == ["toolu_01AB_c"]
+    assert call_ids(clean("ANT", U("q"), *turn("toolu_01AB_c"), *turn("toolu_01AB_c"))) == [
+        "toolu_01AB_c",
+        "toolu01ABc2",
+    ]
+    assert call_ids(clean("CC", U("q"), *turn("toolu_01AB_c"))) == ["toolu01ABc"]
 
 
 def test_T36_a_padded_id_is_still_a_pair():
@@ -111,21 +113,21 @@ def test_T37_ids_are_idempotent_and_prefix_stable(route):
     ]
     stored = [U("q"), *(message for name in names for message in turn(name))]
     whole = clean(route, *stored)
-    assert len(set(ids(whole))) == len(names)
+    assert len(set(call_ids(whole))) == len(names)
     assert clean(route, *whole.messages).messages == whole.messages
     for end in range(1, len(stored), 2):
-        part = ids(clean(route, *stored[:end]))
-        assert part == ids(whole)[: len(part)]
+        part = call_ids(clean(route, *stored[:end]))
+        assert part == call_ids(whole)[: len(part)]
 
 
 def test_T38_responses_ids_are_canonical_in_both_halves():
     found = clean("RSP", U("q"), A(rs("rs_1"), call("bad id|item")), R("bad id|item", "x"))
-    assert ids(found) == ["call_bad_id_4b2d2ff66c|fc_item_4a33eacd5f"]  # section 3.11.4
-    assert answers(found) == ids(found)
-    assert ids(clean("RSP", U("q"), A(rs("rs_1"), call("call_1|fc_1")), R("call_1|fc_1", "x"))) == ["call_1|fc_1"]
-    assert ids(clean("RSP", U("q"), *turn("toolu_01"))) == ["call_toolu_01_7a95b70396"]
+    assert call_ids(found) == ["call_bad_id_4b2d2ff66c|fc_item_4a33eacd5f"]  # section 3.11.4
+    assert answers(found) == call_ids(found)
+    assert call_ids(clean("RSP", U("q"), A(rs("rs_1"), call("call_1|fc_1")), R("call_1|fc_1", "x"))) == ["call_1|fc_1"]
+    assert call_ids(clean("RSP", U("q"), *turn("toolu_01"))) == ["call_toolu_01_7a95b70396"]
     odd = clean("RSP", U("q"), A(rs("rs_1"), call("call_x|notfc")), R("call_x|notfc", "x"))
-    assert ids(odd) == ["call_x|fc_notfc_3254d23bf2"]
+    assert call_ids(odd) == ["call_x|fc_notfc_3254d23bf2"]
 
 
 @pytest.mark.parametrize(("route", "merged"), [("ANT", True), ("MIS", True), ("RSP", False), ("OAI", False)])
@@ -265,7 +267,7 @@ def test_T50_T51_thought_signatures_must_be_base64_of_their_own(route, signature
 
 
 def test_T51_ids_are_untouched_on_openrouter_gemini():
-    assert ids(clean("ORG", U("q"), *turn("call_1-x"))) == ["call_1-x"]
+    assert call_ids(clean("ORG", U("q"), *turn("call_1-x"))) == ["call_1-x"]
 
 
 def test_T50_another_models_thought_signature_is_not_sent():
@@ -343,11 +345,11 @@ def test_T56_a_call_without_its_reasoning_loses_the_item_half():
     both = clean(
         "RSP", U("q"), A(rs("rs_1"), call("call_1|fc_1"), call("call_2|fc_2")), R("call_1|fc_1"), R("call_2|fc_2")
     )
-    assert ids(both) == ["call_1|fc_1", "call_2|fc_2"]
+    assert call_ids(both) == ["call_1|fc_1", "call_2|fc_2"]
     split = clean(
         "RSP", U("q"), A(call("call_1|fc_1"), rs("rs_1"), call("call_2|fc_2")), R("call_1|fc_1"), R("call_2|fc_2")
     )
-    assert ids(split) == ["call_1", "call_2"]
+    assert call_ids(split) == ["call_1", "call_2"]
 
 
 def test_T57_a_message_id_needs_its_reasoning_directly_before():

@@ -19,6 +19,7 @@ from notation import (
     R,
     U,
     call,
+    call_ids,
     clean,
     details,
     origin,
@@ -30,16 +31,12 @@ from notation import (
 )
 from PIL import Image as Pillow
 
-from stenolith.model.message import Image, Origin, Text, ToolCall
+from stenolith.model.message import Image, Origin, Text
 from stenolith.model.provenance import Provenance, ProvenanceKind
 from stenolith.replay.pipeline import replay
 from stenolith.replay.plan import Options
 from stenolith.replay.policy import Reasoning, resolve
 from stenolith.replay.recovery import Retry, classify, is_transcript_error
-
-
-def names(done):
-    return [part.id for message in done.messages for part in message.parts if isinstance(part, ToolCall)]
 
 
 @pytest.mark.parametrize("route", ANY)
@@ -104,21 +101,21 @@ def test_regression_pull_110956_two_kimi_calls_on_responses_stay_two():
         R("functions.read_0", "b"),
     ]
     found = clean("RSP", *stored)
-    assert len(set(names(found))) == 2
+    assert len(set(call_ids(found))) == 2
     send("RSP", *stored)
 
 
 @pytest.mark.parametrize("issue", [84730, 51593])
 def test_regression_issue_84730_51593_moonshot_gets_no_duplicate_id(issue):
     stored = [U("q"), A(call("exec:1")), R("exec:1", "a"), A(call("exec:1")), R("exec:1", "b"), U("z")]
-    first, second = names(clean("KIM", *stored))
+    first, second = call_ids(clean("KIM", *stored))
     assert first == "exec:1"
     assert re.fullmatch("call_[0-9a-f]{24}", second)
 
 
 def test_regression_issue_34294_kimi_ids_keep_their_shape():
     stored = [U("q"), A(call("functions.read:0")), R("functions.read:0", "a"), U("z")]
-    assert names(clean("KIM", *stored)) == ["functions.read:0"]
+    assert call_ids(clean("KIM", *stored)) == ["functions.read:0"]
 
 
 @pytest.mark.parametrize("route", ["OAI", "MMX"])

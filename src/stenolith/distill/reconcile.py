@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from stenolith.distill.relations import related, same_subject
+from stenolith.distill.relations import related, same_speaker, same_subject
 from stenolith.model.atom import Atom, AtomDraft, AtomStatus, Kind
 from stenolith.model.text import query_terms
 
@@ -91,7 +91,7 @@ def reconcile(drafts: Sequence[AtomDraft], candidates: Sequence[Atom]) -> list[D
 
 def _decide(draft: AtomDraft, known: Sequence[_Known]) -> Decision:
     new = _of_draft(draft, "")
-    same = [one for one in known if one.form == new.form and _same_speaker(one, new) and _same_period(one, new)]
+    same = [one for one in known if one.form == new.form and same_speaker(one, new) and _same_period(one, new)]
     retired = [one for one in same if not one.active and one.records & new.records]
     active = [one for one in same if one.active]
     if retired and not active:
@@ -147,16 +147,8 @@ def _corrected(new: _Known, known: Sequence[_Known]) -> list[_Known]:
 
 
 def _same_property(one: _Known, other: _Known) -> bool:
-    about = (one.subject.casefold(), one.attribute.casefold())
-    if not one.attribute or about != (other.subject.casefold(), other.attribute.casefold()):
-        return False
-    return _same_speaker(one, other)
-
-
-def _same_speaker(one: _Known, other: _Known) -> bool:
-    """Say whether two claims can be one: "I" is somebody else when another speaker says it."""
-    personal = one.subject == "user" or one.subject.startswith("user's ")
-    return not personal or not one.speaker or not other.speaker or one.speaker == other.speaker
+    same = one.attribute and one.attribute.casefold() == other.attribute.casefold()
+    return bool(same) and same_subject(one, other)
 
 
 def _same_period(one: _Known, other: _Known) -> bool:
@@ -182,7 +174,7 @@ def conflicts(new: AtomDraft, candidates: Sequence[Atom]) -> list[str]:
 
 
 def _clashes(new: _Known, old: _Known) -> bool:
-    if not old.active or old.kind is Kind.EVENT or not _same_speaker(new, old):
+    if not old.active or old.kind is Kind.EVENT or not same_speaker(new, old):
         return False
     if _same_property(new, old) or _keys(new.text) & _keys(old.text):
         return True

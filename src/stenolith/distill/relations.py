@@ -83,9 +83,13 @@ class Claim(Protocol):
 
 def same_subject(one: Claim, other: Claim) -> bool:
     """Say whether two claims are about the same; "I" is somebody else when another speaker says it."""
-    if one.subject.casefold() != other.subject.casefold():
-        return False
-    personal = one.subject.casefold() == "user" or one.subject.casefold().startswith("user's ")
+    return one.subject.casefold() == other.subject.casefold() and same_speaker(one, other)
+
+
+def same_speaker(one: Claim, other: Claim) -> bool:
+    """Say whether two claims can be one: "I" is somebody else when another speaker says it."""
+    subject = one.subject.casefold()
+    personal = subject == "user" or subject.startswith("user's ")
     return not personal or not one.speaker or not other.speaker or one.speaker == other.speaker
 
 

@@ -44,6 +44,11 @@ class Record:
         return {name: getattr(self, name) for name in self.__slots__} | {"distillable": int(self.distillable)}
 
 
+def _in_order(rows: Sequence[Row], ids: Sequence[str]) -> list[Record]:
+    found = {row["record_id"]: record_from_row(row) for row in rows}
+    return [found[one] for one in ids if one in found]
+
+
 def record_from_row(row: Row) -> Record:
     """Read a database row."""
     return Record(
@@ -65,16 +70,14 @@ class Records:
     async def get(self, owner_id: int, ids: Sequence[str]) -> list[Record]:
         """Return the owner's records with these ids, in the order asked; unknown or foreign ids are left out."""
         rows = await self._database.fetch(self._sql["records_by_id"], owner_id=owner_id, ids=json.dumps(list(ids)))
-        found = {row["record_id"]: record_from_row(row) for row in rows}
-        return [found[one] for one in ids if one in found]
+        return _in_order(rows, ids)
 
     async def beginnings(self, owner_id: int, ids: Sequence[str], chars: int) -> list[Record]:
         """Return what `get` does, but of each text only the first *chars* characters."""
         rows = await self._database.fetch(
             self._sql["record_beginnings"], owner_id=owner_id, ids=json.dumps(list(ids)), chars=chars
         )
-        found = {row["record_id"]: record_from_row(row) for row in rows}
-        return [found[one] for one in ids if one in found]
+        return _in_order(rows, ids)
 
     async def of_session(self, session_ref: int, after: int = 0, limit: int = 1000) -> list[Record]:
         """Return a session's records with a position greater than *after*, in order."""
